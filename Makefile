@@ -1,0 +1,35 @@
+# Every target sets up what it needs by itself. `make help` explains each in a line.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+SPEC ?= examples/local.yaml
+
+.PHONY: help setup run test lint bench lock clean
+
+help:  ## Explain every target
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup:  ## Install both environments, Chromium, p5 and p5.brush, the scorer's weights
+	@scripts/setup.sh
+
+run: setup  ## Train the tiny policy on this machine and open the report (SPEC=examples/local.yaml)
+	@.venv/bin/watercolour run $(SPEC)
+
+test: setup  ## Everything that proves the code: lint, types, layers, unit and browser tests
+	@$(MAKE) --no-print-directory lint
+	@.venv/bin/pytest
+
+lint: setup  ## Style, types and layers
+	@.venv/bin/ruff check python tests bench
+	@.venv/bin/ruff format --check python tests bench
+	@.venv/bin/pyright
+	@.venv/bin/lint-imports
+
+bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
+	@for b in bench/[a-z]*.py; do echo "== $$b"; .venv/bin/python $$b; done
+
+lock:  ## Renew the lock files from pyproject.toml
+	@scripts/lock.sh
+
+clean:  ## Remove the environments and the vendored files
+	rm -rf .venv .venv-render .tools python/watercolour/render/vendor python/watercolour/score/weights

@@ -1,0 +1,95 @@
+"""The one record that walks the corridor from completion to reward.
+
+Every room returns a new, fuller copy (``model_copy(update=...)``); nobody reaches back. The
+trainer logs this record, the dataset stores it and the gallery shows it.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from watercolour.api.reasons import Reason, ViolationCode
+
+
+class Record(BaseModel):
+    """A frozen value that refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Violation(Record):
+    """One coded reason why the gate refused a sketch."""
+
+    code: ViolationCode
+    message: str = Field(description="One sentence for a person, naming what was found.")
+    line: int | None = Field(
+        default=None, ge=1, description="Line in the sketch, from 1; None when it has no place."
+    )
+    column: int | None = Field(
+        default=None, ge=1, description="Column in characters, from 1; None when it has no place."
+    )
+
+
+class Vote(Record):
+    """What both calls of the judge said of one reference."""
+
+    reference: str = Field(description="The reference's name in the pool.")
+    first: str | None = Field(
+        description="Winner with the painting shown as A: 'A' or 'B'; None when the call failed."
+    )
+    second: str | None = Field(
+        description="Winner with the painting shown as B: 'A' or 'B'; None when the call failed."
+    )
+    value: float | None = Field(
+        description="1 won, 0.5 the orders disagree, 0 lost; None when either call failed."
+    )
+
+
+class Rollout(Record):
+    """One completion with everything that became of it.
+
+    ``reward is None`` means unscored: no value could be obtained. It is never replaced by 0.
+    """
+
+    run: str = Field(default="", description="The run's name.")
+    step: int = Field(default=-1, description="Optimizer step, from 0; -1 outside a run.")
+    group: int = Field(default=0, ge=0, description="The prompt group within the step.")
+    index: int = Field(default=0, ge=0, description="Position within the group.")
+    subject: str = ""
+    seed: int = Field(default=0, ge=0, description="Seeds the draw and the render; one a group.")
+    completion: str = ""
+    tokens: int = Field(default=0, ge=0, description="Length of the completion in tokens.")
+    truncated: bool = Field(default=False, description="The completion hit the token limit.")
+
+    sketch: str | None = Field(default=None, description="None when none could be extracted.")
+    violations: tuple[Violation, ...] = ()
+    gate_passed: bool | None = Field(
+        default=None, description="None until the gate, render included, has decided."
+    )
+    painting: bytes | None = Field(default=None, repr=False, description="PNG.")
+    paint_fraction: float | None = Field(default=None, ge=0, le=1)
+    shapes: int | None = Field(default=None, ge=0, description="Filled shapes painted.")
+    js_errors: tuple[str, ...] = ()
+
+    references: tuple[str, ...] = Field(default=(), description="The draw, by name.")
+    draw_strength: float | None = Field(
+        default=None,
+        description="Expected share of wins of an average okay painting against this draw "
+        "(0 to 1, from Bradley-Terry strengths); lower is a harder draw.",
+    )
+    votes: tuple[Vote, ...] = ()
+    terms: dict[str, float | None] = Field(
+        default_factory=dict, description="Each term's value, 0 to 1; None unscored."
+    )
+    mu: float | None = Field(default=None, description="The scorer's raw mean, unbounded.")
+    reward: float | None = None
+    reward_adjusted: float | None = Field(
+        default=None, description="The reward with the draw's difficulty taken out."
+    )
+    advantage: float | None = None
+    unscored_reason: Reason | None = None
+    unscored_detail: str = ""
+
+    attempts: int = Field(default=1, ge=1, description="How often this rollout was tried.")
+    timings: dict[str, float] = Field(default_factory=dict, description="Seconds by room.")
+    versions: dict[str, str] = Field(default_factory=dict)
