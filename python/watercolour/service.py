@@ -1,0 +1,104 @@
+"""What every server process of the project does alike: bind, announce, serve, stop.
+
+A parent that starts a server on port 0 learns the address from the announce file, which is
+written, whole, once the socket listens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import socket
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from watercolour.api.errors import InfrastructureError, InputError
+from watercolour.api.reasons import Reason
+
+#: Seconds that open requests get after SIGTERM before their connections are closed.
+GRACE_SECONDS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --host, --port and --announce."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument(
+        "--announce", type=Path, help="file that receives {url, pid} once the socket listens"
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound TCP socket.
+
+    Raises:
+        InputError: the port is taken (PortInUse).
+        InfrastructureError: the address cannot be bound for another cause.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                Reason.PORT_IN_USE,
+                f"--port={port}: another process listens on {host}:{port}.",
+                remedy="Choose another port, or 0 for a free one.",
+                field="port",
+                value=port,
+            ) from error
+        raise InfrastructureError(
+            Reason.INTERNAL_ERROR, f"cannot listen on {host}:{port}: {error.strerror}."
+        ) from error
+    return bound
+
+
+def announce(path: Path, url: str) -> None:
+    """Write the address atomically: a reader sees nothing or all of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(json.dumps({"url": url, "pid": os.getpid()}) + "\n")
+    part.replace(path)
+
+
+class _Server(uvicorn.Server):
+    """Announces once uvicorn has finished its start-up."""
+
+    def __init__(self, config: uvicorn.Config, path: Path | None, url: str) -> None:
+        super().__init__(config)
+        self._path = path
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self._path is not None:
+            announce(self._path, self._url)
+
+
+def serve(app: FastAPI, args: argparse.Namespace, *, websockets: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT, then let open requests end for up to GRACE_SECONDS.
+
+    Raises:
+        InputError: the port is taken (PortInUse).
+    """
+    bound = listen(args.host, args.port)
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    url = f"http://{host}:{bound.getsockname()[1]}"
+    config = uvicorn.Config(
+        app,
+        ws="websockets-sansio" if websockets else "none",
+        ws_max_size=64 * 2**20,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    try:
+        _Server(config, args.announce, url).run(sockets=[bound])
+    finally:
+        bound.close()
