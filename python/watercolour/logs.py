@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -14,7 +14,7 @@ _bound: ContextVar[dict[str, object] | None] = ContextVar("watercolour_log_ids",
 
 
 @contextmanager
-def bind(**ids: object) -> Iterator[None]:
+def bind(**ids: object) -> Generator[None]:
     """Add ids (``run``, ``step``, ``rollout`` …) to every line logged inside the block."""
     token = _bound.set({**(_bound.get() or {}), **ids})
     try:
