@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from watercolour.api.problems import Problem, refuse, sum_problem
+
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -75,13 +77,7 @@ class Weights(Part):
 
     @model_validator(mode="after")
     def _sum_is_one(self) -> Weights:
-        total = self.gate + self.length + self.quality + self.judge
-        if abs(total - 1) > 1e-6:
-            raise ValueError(
-                f"weights sum to {total:.4g}, must sum to 1; "
-                f"change one of gate={self.gate:g}, length={self.length:g}, "
-                f"quality={self.quality:g}, judge={self.judge:g}"
-            )
+        refuse(sum_problem(self.model_dump()))
         return self
 
 
@@ -121,12 +117,7 @@ class TierShares(Part):
 
     @model_validator(mode="after")
     def _sum_is_one(self) -> TierShares:
-        total = self.love + self.okay + self.meh
-        if abs(total - 1) > 1e-6:
-            raise ValueError(
-                f"tierShares sum to {total:.4g}, must sum to 1; change one of "
-                f"love={self.love:g}, okay={self.okay:g}, meh={self.meh:g}"
-            )
+        refuse(sum_problem(self.model_dump()))
         return self
 
 
@@ -214,10 +205,13 @@ class Trainer(Part):
     def _whole_groups(self) -> Trainer:
         if self.rollouts_per_step % self.group_size:
             fit = max(1, round(self.rollouts_per_step / self.group_size)) * self.group_size
-            raise ValueError(
-                f"rolloutsPerStep={self.rollouts_per_step} is not a multiple of "
-                f"groupSize={self.group_size}; set rolloutsPerStep to {fit}"
+            problem = Problem(
+                "rolloutsPerStep",
+                self.rollouts_per_step,
+                f"not a multiple of groupSize={self.group_size}",
+                f"Set rolloutsPerStep to {fit}.",
             )
+            refuse([problem])
         return self
 
 

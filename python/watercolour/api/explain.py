@@ -1,0 +1,210 @@
+"""Turn pydantic's errors into problems that a person can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from watercolour.api.problems import ABSENT, RULE, Problem, quote
+from watercolour.api.spec import WatercolourRun
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+#: What a value must be, by pydantic's error type; the remedy says to make it so.
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text (quote what YAML takes for a number or a date)",
+    "tuple": "a list",
+    "dict": "a mapping of fields",
+    "model": "a mapping of fields",
+}
+_BOUNDS = {
+    "greater_than": ("not above {gt:g}", "Set it above {gt:g}."),
+    "greater_than_equal": ("below {ge:g}", "Set it to {ge:g} or more."),
+    "less_than": ("not below {lt:g}", "Set it below {lt:g}."),
+    "less_than_equal": ("above {le:g}", "Set it to {le:g} or less."),
+    "too_short": (
+        "has {actual_length} entries, needs {min_length}",
+        "Give at least {min_length}.",
+    ),
+    "string_too_short": ("shorter than {min_length} characters", "Fill it in, or leave it out."),
+    "string_too_long": ("longer than {max_length} characters", "Shorten it."),
+    "finite_number": ("not a finite number", "Give a number that is neither infinite nor NaN."),
+}
+
+
+def problems(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
+    """One problem for each field at fault, in the order of the fields.
+
+    Args:
+        error: what pydantic raised for ``data``.
+        data: the input, by camelCase names.
+    """
+    by_field: dict[str, list[Problem]] = {}
+    for detail in error.errors(include_url=False):
+        for problem in _from_detail(detail, data):
+            by_field.setdefault(problem.field, []).append(problem)
+    # Branches of a union fail together; ours say most, else the last branch, which is the widest.
+    return [found[-1] for found in by_field.values()]
+
+
+def without_nulls(data: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """The data less the fields left empty, which mean their default, as in Kubernetes.
+
+    Free mappings, such as ``grpo``, keep their nulls.
+    """
+    fields = {_outer(inner, info.alias): info for inner, info in model.model_fields.items()}
+    kept: dict[str, Any] = {}
+    for name, value in data.items():
+        below = _submodel(fields[name].annotation) if name in fields else None
+        if value is None and name in fields:
+            continue
+        kept[name] = without_nulls(value, below) if below and isinstance(value, Mapping) else value
+    return kept
+
+
+def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Problem]:
+    kind, context = detail["type"], detail.get("ctx", {})
+    path = _path_in(detail["loc"], data, keep_last=kind in ("missing", "extra_forbidden"))
+    field = _dotted(path)
+    if kind == RULE:
+        for problem in context["problems"]:
+            yield problem._replace(field=".".join(filter(None, (field, problem.field))))
+    elif kind == "extra_forbidden":
+        yield Problem(field, detail["input"], "no such field", _nearest(path))
+    elif kind == "missing":
+        yield Problem(field, ABSENT, "missing", f"Add {path[-1]}.")
+    elif kind == "literal_error":
+        yield Problem(field, detail["input"], *_not_a_choice(detail["input"], context["expected"]))
+    elif kind == "string_pattern_mismatch":
+        yield Problem(
+            field,
+            detail["input"],
+            "not a valid name",
+            f"{_description(path)} ".strip() or f"Match {context['pattern']}.",
+        )
+    elif kind in _BOUNDS:
+        fault, remedy = _BOUNDS[kind]
+        yield Problem(field, detail["input"], fault.format(**context), remedy.format(**context))
+    else:
+        family = kind.split("_", 1)[0]
+        wanted = _KINDS.get(family)
+        if wanted:
+            yield Problem(field, detail["input"], f"not {wanted}", f"Give {wanted}.")
+        else:
+            message = detail["msg"][:1].lower() + detail["msg"][1:].rstrip(".")
+            yield Problem(field, detail["input"], message, _description(path))
+
+
+def _path_in(loc: Sequence[str | int], data: Any, *, keep_last: bool) -> tuple[str | int, ...]:
+    """The part of pydantic's location that exists in the data: unions add tags of their own."""
+    path: list[str | int] = []
+    for position, step in enumerate(loc):
+        is_last = position == len(loc) - 1
+        if _holds(data, step):
+            data = data[step]
+        elif not (keep_last and is_last):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _holds(data: Any, step: str | int) -> bool:
+    if isinstance(data, Mapping):
+        return step in data
+    return isinstance(data, (list, tuple)) and isinstance(step, int) and step < len(data)
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".")
+
+
+def _not_a_choice(value: Any, expected: str) -> tuple[str, str]:
+    """Fault and remedy for a word outside a closed list; ``expected`` is pydantic's wording."""
+    choices = [word.strip().strip("'") for word in expected.replace(" or ", ", ").split(",")]
+    fault = f"not one of {', '.join(choices)}"
+    if isinstance(value, bool):
+        words = ("on", "yes") if value else ("off", "no")
+        meant = [choice for choice in choices if choice.lower() in words]
+        if meant:
+            return (
+                f"YAML reads {meant[0]} without quotes as {quote(value)}",
+                f'Write "{meant[0]}" in quotes.',
+            )
+    lowered = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(str(value).lower(), lowered, n=1)
+    return fault, f"Did you mean {lowered[near[0]]}?" if near else f"Use {choices[0]}."
+
+
+def _nearest(path: Sequence[str | int]) -> str:
+    """The remedy for an unknown field: a near name here, the same name elsewhere, or all names."""
+    name = str(path[-1])
+    here = _model_at(path[:-1])
+    names = [_outer(inner, info.alias) for inner, info in here.model_fields.items()] if here else []
+    lowered = {known.lower(): known for known in names}
+    near = difflib.get_close_matches(name.replace("_", "").lower(), lowered, n=1, cutoff=0.7)
+    if near:
+        return f"Did you mean {lowered[near[0]]}?"
+    elsewhere = [known for known in _all_paths() if known.rsplit(".", 1)[-1] == name]
+    if elsewhere:
+        return f"Did you mean {' or '.join(elsewhere[:3])}?"
+    return f"Fields here: {', '.join(names)}." if names else "Leave it out."
+
+
+def _outer(inner: str, alias: str | None) -> str:
+    return alias or inner
+
+
+def _description(path: Sequence[str | int]) -> str:
+    """The description of the field at a path, or an empty string."""
+    parent = _model_at(path[:-1])
+    if parent is None or not path:
+        return ""
+    for inner, info in parent.model_fields.items():
+        if _outer(inner, info.alias) == path[-1]:
+            return info.description or ""
+    return ""
+
+
+def _model_at(path: Sequence[str | int]) -> type[BaseModel] | None:
+    """The model whose fields stand below a path, or None."""
+    model: type[BaseModel] | None = WatercolourRun
+    for step in path:
+        if isinstance(step, int) or model is None:
+            continue
+        found = {_outer(inner, info.alias): info for inner, info in model.model_fields.items()}
+        model = _submodel(found[step].annotation) if step in found else None
+    return model
+
+
+def _submodel(annotation: Any) -> type[BaseModel] | None:
+    """The model in an annotation such as ``Gate``, ``Gate | None`` or ``tuple[Gate, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _submodel(part))), None)
+
+
+@cache
+def _all_paths() -> tuple[str, ...]:
+    """Every field of a run as a dotted camelCase path."""
+
+    def walk(model: type[BaseModel], prefix: str) -> Iterator[str]:
+        for inner, info in model.model_fields.items():
+            path = f"{prefix}{_outer(inner, info.alias)}"
+            yield path
+            below = _submodel(info.annotation)
+            if below is not None:
+                yield from walk(below, f"{path}.")
+
+    return tuple(walk(WatercolourRun, ""))
