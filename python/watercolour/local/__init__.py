@@ -1,0 +1,1 @@
+"""Run a specification on this machine: processes, supervision, progress, diagnosis."""
