@@ -1,0 +1,119 @@
+"""Recipes: named sets of terms, weights and the rule that joins them.
+
+:func:`combine` is the only place where terms become a reward. Its two rules hold on every hop:
+
+* a failed gate is a value (the recipe says which), because the sketch is at fault;
+* a term that has weight and no value makes the whole reward unscored (``None``). A sum without
+  the missing term would punish a rollout for the scorer's failure.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from watercolour.api import spec
+from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
+
+#: The terms, in the order in which tables show them.
+TERMS = ("gate", "length", "quality", "judge")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named way from terms to a reward.
+
+    Attributes:
+        name: the recipe's name.
+        weights: one weight a term of :data:`TERMS`; they sum to 1.
+        failed_gate: the reward of a sketch that the gate refused; the least there is.
+    """
+
+    name: str
+    weights: Mapping[str, float]
+    failed_gate: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest reward."""
+        return self.failed_gate, sum(self.weights.values())
+
+    def needs(self, term: str) -> bool:
+        """Whether the term must have a value before there can be a reward."""
+        return self.weights[term] > 0
+
+    def missing(self, terms: Mapping[str, float | None]) -> tuple[str, ...]:
+        """The terms with weight that have no value, in the order of :data:`TERMS`."""
+        return tuple(term for term in TERMS if self.needs(term) and terms.get(term) is None)
+
+    def combine(self, terms: Mapping[str, float | None], gate_passed: bool) -> float | None:
+        """See :func:`combine`."""
+        return combine(self, terms, gate_passed)
+
+
+def combine(recipe: Recipe, terms: Mapping[str, float | None], gate_passed: bool) -> float | None:
+    """The reward, or None when it is unscored. The one implementation.
+
+    Admitted: ``sum of weight * term``; refused: ``recipe.failed_gate``, whatever the terms.
+
+    Args:
+        recipe: weights and the worth of a failed gate.
+        terms: each term's value, 0 to 1, or None. Terms without weight may be missing. ``gate``
+            may be missing too: it is 1 whenever the gate passed.
+        gate_passed: whether the gate, render included, admitted the sketch.
+    """
+    if not gate_passed:
+        return recipe.failed_gate
+    total = 0.0
+    for term, weight in recipe.weights.items():
+        if weight == 0:
+            continue
+        value = 1.0 if term == "gate" else terms.get(term)
+        if value is None:
+            return None
+        total += weight * value
+    return total
+
+
+def _published(name: str, *, judge: float, quality: float) -> Recipe:
+    """One of the published mixes, which share the weights of gate and length."""
+    weights = {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
+    return Recipe(name=name, weights=weights)
+
+
+RECIPES: Mapping[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        _published("hps-only", judge=0.00, quality=0.90),
+        _published("hps-led", judge=0.30, quality=0.60),
+        _published("judge-led", judge=0.60, quality=0.30),
+    )
+}
+
+
+def get(wanted: spec.Recipe) -> Recipe:
+    """The recipe of a run, with the run's own weights where it gives some.
+
+    Raises:
+        InputError: no recipe has that name (UnknownRecipe).
+    """
+    known = RECIPES.get(wanted.name)
+    if known is None:
+        raise _unknown(wanted.name)
+    if wanted.weights is None:
+        return known
+    return replace(known, weights={term: getattr(wanted.weights, term) for term in TERMS})
+
+
+def _unknown(name: str) -> InputError:
+    near = difflib.get_close_matches(name.lower(), RECIPES, n=1)
+    guess = f"Did you mean {near[0]!r}? " if near else ""
+    return InputError(
+        Reason.UNKNOWN_RECIPE,
+        f"spec.recipe.name={name!r}: no such recipe.",
+        remedy=f"{guess}Choose one of {', '.join(RECIPES)}.",
+        field="spec.recipe.name",
+        value=name,
+    )
