@@ -1,0 +1,246 @@
+"""A run's progress for a person: one dense panel at a terminal, plain lines through a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+BARS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 24
+#: Steps whose median duration gives the ETA; the first step, a warm-up, is never among them.
+ETA_STEPS = 20
+#: Seconds between plain lines.
+PLAIN_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the trainer says of itself; None is unknown."""
+
+    step: int = 0
+    steps: int = 0
+    phase: str = ""
+    eta_seconds: float | None = None
+    reward: float | None = None
+    reward_best: float | None = None
+    gate_pass_rate: float | None = None
+    unscored_rate: float | None = None
+    queue: int | None = None
+
+
+def parse(reply: Mapping[str, Any]) -> Progress:
+    """Progress from the JSON of GET /progress (the shape of ``status.progress``)."""
+    reward: Mapping[str, Any] = reply.get("reward") or {}
+    return Progress(
+        step=int(reply.get("step") or 0),
+        steps=int(reply.get("steps") or 0),
+        phase=str(reply.get("phase") or ""),
+        eta_seconds=reply.get("etaSeconds"),
+        reward=reward.get("mean"),
+        reward_best=reward.get("best"),
+        gate_pass_rate=reply.get("gatePassRate"),
+        unscored_rate=reply.get("unscoredRate"),
+        queue=reply.get("queue"),
+    )
+
+
+@dataclass
+class History:
+    """Rewards and times of the steps seen, for the sparkline and the ETA.
+
+    Times are when this process first saw a step, in seconds of a monotonic clock.
+    """
+
+    rewards: dict[int, float | None] = field(default_factory=dict[int, float | None])
+    seen_at: dict[int, float] = field(default_factory=dict[int, float])
+
+    def add(self, progress: Progress, now: float) -> bool:
+        """Take in a reply; True when it tells of a new step."""
+        new = progress.step > 0 and progress.step not in self.seen_at
+        if new:
+            self.seen_at[progress.step] = now
+            self.rewards[progress.step] = progress.reward
+        return new
+
+    def eta_seconds(self, progress: Progress) -> float | None:
+        """Seconds left, from the median of the last steps; None before two steps were seen."""
+        if progress.eta_seconds is not None:
+            return progress.eta_seconds
+        steps = sorted(self.seen_at)[-ETA_STEPS - 1 :]
+        spans = [
+            (self.seen_at[after] - self.seen_at[before]) / (after - before)
+            for before, after in pairwise(steps)
+        ]
+        return median(spans) * (progress.steps - progress.step) if spans else None
+
+
+def sparkline(values: list[float | None], width: int = SPARK_WIDTH) -> str:
+    """The last values as bars from their least to their greatest; an unscored one is a space."""
+    shown = values[-width:]
+    known = [value for value in shown if value is not None]
+    if not known:
+        return ""
+    low, span = min(known), max(known) - min(known)
+    return "".join(
+        " " if value is None else BARS[round((value - low) / (span or 1.0) * (len(BARS) - 1))]
+        for value in shown
+    )
+
+
+def duration(seconds: float | None) -> str:
+    """``1:02:03``, ``4:05``, or a dash when unknown."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or a dash when unscored."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def percent(value: float | None) -> str:
+    """Whole percent, or a dash when unknown."""
+    return "–" if value is None else f"{value:.0%}"
+
+
+def plain(name: str, progress: Progress, history: History) -> str:
+    """The progress as one line without control characters."""
+    share = progress.step / progress.steps if progress.steps else 0.0
+    return (
+        f"{name}  step {progress.step}/{progress.steps} ({share:.0%})  "
+        f"left {duration(history.eta_seconds(progress))}  reward {number(progress.reward)} "
+        f"{sparkline(list(history.rewards.values()))}  gate {percent(progress.gate_pass_rate)}  "
+        f"unscored {percent(progress.unscored_rate)}  queue {progress.queue or 0}"
+    )
+
+
+class Display(Protocol):
+    """Where a run shows how it goes."""
+
+    def say(self, text: str) -> None:
+        """Tell of an event, in one line."""
+        ...
+
+    def update(self, progress: Progress) -> None:
+        """Show the newest progress."""
+        ...
+
+
+class PlainDisplay:
+    """A line now and then: at the first step, at the last, and every PLAIN_SECONDS between."""
+
+    def __init__(
+        self, name: str, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._name = name
+        self._write = write
+        self._clock = clock
+        self._history = History()
+        self._last = float("-inf")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        """Tell of an event, in one line."""
+        self._write(text)
+
+    def update(self, progress: Progress) -> None:
+        """Show the newest progress, if there is something new and enough time has passed."""
+        now = self._clock()
+        new = self._history.add(progress, now)
+        if new and (now - self._last >= PLAIN_SECONDS or progress.step == progress.steps):
+            self._last = now
+            self._write(plain(self._name, progress, self._history))
+
+
+class PanelDisplay:
+    """Two lines that stay at the terminal's foot; events scroll by above them."""
+
+    def __init__(self, name: str, console: Console) -> None:
+        self._name = name
+        self._console = console
+        self._history = History()
+        self._state = ""
+        self._live = Live(console=console, refresh_per_second=2, transient=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Tell of an event, in one line."""
+        self._state = text
+        self._console.print(Text(text, style="dim"))
+
+    def update(self, progress: Progress) -> None:
+        """Show the newest progress."""
+        self._history.add(progress, time.monotonic())
+        self._live.update(panel(self._name, progress, self._history))
+
+
+def panel(name: str, progress: Progress, history: History) -> Group:
+    """The progress as two lines: how far, and how well."""
+    far = Table.grid(padding=(0, 2))
+    left = duration(history.eta_seconds(progress))
+    if progress.step:
+        doing = f"step {progress.step}/{progress.steps}"
+    else:
+        doing = progress.phase or "warming up"
+    far.add_row(
+        Text(name, style="bold"),
+        doing,
+        ProgressBar(total=max(1, progress.steps), completed=progress.step, width=30),
+        f"{progress.step / max(1, progress.steps):4.0%}",
+        f"{left} left",
+    )
+    well = Table.grid(padding=(0, 2))
+    gate, unscored = progress.gate_pass_rate, progress.unscored_rate
+    well.add_row(
+        Text.assemble("reward ", (number(progress.reward), "bold")),
+        Text(sparkline(list(history.rewards.values())), style="cyan"),
+        f"best {number(progress.reward_best)}",
+        Text(f"gate {percent(gate)}", style="" if gate is None or gate >= 0.5 else "yellow"),
+        Text(f"unscored {percent(unscored)}", style="yellow" if unscored else ""),
+        f"queue {progress.queue or 0}",
+    )
+    return Group(far, well)
+
+
+def print_line(text: str) -> None:
+    """Write a line to standard error at once."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def display(name: str, *, stream_is_terminal: bool) -> PanelDisplay | PlainDisplay:
+    """The display that suits standard error."""
+    if stream_is_terminal:
+        return PanelDisplay(name, Console(stderr=True))
+    return PlainDisplay(name, print_line)

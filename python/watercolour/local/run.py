@@ -1,0 +1,376 @@
+"""Run a specification on this machine, with the processes that a cluster would run as pods."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import httpx
+import yaml
+
+from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
+from watercolour.api.reasons import Reason
+from watercolour.api.spec import RunSpec, WatercolourRun
+from watercolour.local.memory import tree_mib
+from watercolour.local.processes import Service, Supervisor, death, renderer_python
+from watercolour.local.progress import Display, parse
+
+#: Exit status of the trainer after SIGTERM and a checkpoint.
+CHECKPOINTED = 143
+START_SECONDS = 180.0
+LOOK_SECONDS = 0.5
+MEMORY_SECONDS = 3.0
+#: What may be restarted, how often in a run. A renderer is expected to die now and then.
+RESTARTS = {"renderer": 20, "scorer": 5, "env": 5}
+#: Parts of a specification that a resumed run must share with what it resumes.
+IMMUTABLE = ("seed", "model", "prompts", "recipe", "references")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that reached its last step."""
+
+    folder: Path
+    summary: dict[str, Any]
+
+
+@dataclass
+class Stops:
+    """Counts requests to stop (SIGINT, SIGTERM).
+
+    While ``gentle`` is set, the first request is only counted, so that the trainer can write its
+    checkpoint; any other raises KeyboardInterrupt where the process happens to be.
+    """
+
+    gentle: bool = False
+    count: int = 0
+    previous: dict[int, Any] = field(default_factory=dict[int, Any])
+
+    def handle(self, _signal: int, _frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.count += 1
+        if not self.gentle or self.count > 1:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stop_requests() -> Generator[Stops]:
+    """Handle SIGINT and SIGTERM inside the block."""
+    stops = Stops()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        stops.previous[number] = signal.signal(number, stops.handle)
+    try:
+        yield stops
+    finally:
+        for number, handler in stops.previous.items():
+            signal.signal(number, handler)
+
+
+def run(
+    wanted: WatercolourRun,
+    display: Display,
+    *,
+    resume: bool = False,
+    renderer: Path | None = None,
+    again: str = "",
+) -> Finished:
+    """Train until the last step, then return the summary.
+
+    Args:
+        wanted: the run.
+        display: told of events and progress.
+        resume: go on from the run's last checkpoint.
+        renderer: the interpreter of the renderer's environment, unless it is found by itself.
+        again: the command that resumes this run, for messages.
+
+    Raises:
+        InputError: the folder holds a run already (RunExists), nothing can be resumed
+            (CheckpointMissing), or the specification changed what a resume must keep (InvalidSpec).
+        InterruptedRun: stopped by SIGINT or SIGTERM; ``remedy`` says how to go on.
+        InfrastructureError: a component ended for good (ComponentDied), or what it said itself.
+    """
+    folder = Path(wanted.spec.artifacts.path) / wanted.metadata.name
+    python = renderer_python(renderer)
+    prepare(folder, wanted, resume=resume)
+    with locked(folder), stop_requests() as stops:
+        write_spec(folder, wanted)
+        peak = _Peak()
+        try:
+            with Supervisor(folder / "logs") as supervisor:
+                _start(supervisor, folder, wanted.spec, python, display)
+                code = _train(supervisor, folder, resume, display, stops, peak)
+                display.say("stopping")
+                supervisor.stop(["env", "scorer", "renderer"])
+                restarts = dict(supervisor.restarted)
+        except KeyboardInterrupt:
+            raise interrupted(folder, again) from None
+        if code == CHECKPOINTED:
+            raise interrupted(folder, again)
+        summary = complete_summary(folder, peak.mib, restarts)
+    return Finished(folder, summary)
+
+
+def prepare(folder: Path, wanted: WatercolourRun, *, resume: bool) -> None:
+    """Make the run's folder, or refuse it.
+
+    Raises:
+        InputError: see :func:`run`.
+    """
+    name = wanted.metadata.name
+    if resume:
+        if not has_checkpoint(folder):
+            raise InputError(
+                Reason.CHECKPOINT_MISSING,
+                f"--resume: {folder} holds no checkpoint.",
+                remedy="Start the run without --resume.",
+                field="resume",
+                value=str(folder),
+            )
+        _require_same(folder, wanted)
+    elif has_begun(folder):
+        raise InputError(
+            Reason.RUN_EXISTS,
+            f"metadata.name={name}: {folder} holds a run of that name.",
+            remedy="Go on with it by --resume, or choose another name with --name.",
+            field="metadata.name",
+            value=name,
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            Reason.INVALID_SPEC,
+            f"spec.artifacts.path={wanted.spec.artifacts.path}: cannot be made into a folder "
+            f"({error.strerror}).",
+            remedy="Name a folder that this user may write to.",
+            field="spec.artifacts.path",
+            value=wanted.spec.artifacts.path,
+        ) from error
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether a run has left results there: a start that failed has not."""
+    return (folder / "metrics.csv").exists() or has_checkpoint(folder)
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether there is a checkpoint to resume from."""
+    return any(entry.is_dir() for entry in _entries(folder / "checkpoints"))
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    return folder.iterdir() if folder.is_dir() else iter(())
+
+
+def _require_same(folder: Path, wanted: WatercolourRun) -> None:
+    stored = folder / "run.yaml"
+    if not stored.exists():
+        return
+    before: dict[str, Any] = yaml.safe_load(stored.read_text()).get("spec", {})
+    now = _plain(wanted)["spec"]
+    for part in IMMUTABLE:
+        if part in before and before[part] != now[part]:
+            raise InputError(
+                Reason.INVALID_SPEC,
+                f"spec.{part}: differs from the run that is resumed ({stored}).",
+                remedy=f"Put spec.{part} back, or start another run with --name.",
+                field=f"spec.{part}",
+                value=now[part],
+            )
+
+
+def _plain(wanted: WatercolourRun) -> dict[str, Any]:
+    return wanted.model_dump(mode="json", by_alias=True, exclude={"status"})
+
+
+def write_spec(folder: Path, wanted: WatercolourRun) -> None:
+    """Write the whole specification, defaults and all, as ``run.yaml``."""
+    write_whole(folder / "run.yaml", yaml.safe_dump(_plain(wanted), sort_keys=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file such that a reader sees the old or the new one."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Hold the run's folder; the kernel lets go of it when this process dies.
+
+    Raises:
+        InputError: another process holds it (RunExists).
+    """
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                Reason.RUN_EXISTS,
+                f"metadata.name={folder.name}: this run is going on in another process.",
+                remedy="Wait for it, or choose another name with --name.",
+                field="metadata.name",
+                value=folder.name,
+            ) from error
+        yield
+
+
+def _start(
+    supervisor: Supervisor, folder: Path, spec: RunSpec, python: Path, display: Display
+) -> None:
+    """Bring renderer, scorer and env up, in the order in which they need one another."""
+    display.say("starting the renderer and the scorer")
+    supervisor.start(
+        renderer_service(python, spec.renderers.slots, spec.renderers.allow_unsandboxed)
+    )
+    first = ["renderer"]
+    if needs_scorer(spec):
+        supervisor.start(_python("scorer", "score.service", "--backend", "embedded"))
+        first.append("scorer")
+    supervisor.wait_announced(first, START_SECONDS)
+    scorer = supervisor.processes["scorer"].url if "scorer" in first else ""
+    supervisor.start(
+        _python(
+            *("env", "env.server", "--spec", str(folder / "run.yaml")),
+            *("--renderer", supervisor.processes["renderer"].url),
+            *(
+                ("--scorer", spec.scorer.endpoint or scorer)
+                if spec.scorer.endpoint or scorer
+                else ()
+            ),
+            *(("--judge", spec.judge.endpoint or scorer) if spec.judge.endpoint or scorer else ()),
+        )
+    )
+    supervisor.wait_ready([*first, "env"], START_SECONDS)
+
+
+def needs_scorer(spec: RunSpec) -> bool:
+    """Whether the run wants the embedded scorer, which is the embedded judge as well."""
+    return (spec.scorer.backend == "embedded" and not spec.scorer.endpoint) or (
+        spec.judge.backend == "embedded" and not spec.judge.endpoint
+    )
+
+
+def renderer_service(python: Path, slots: int, allow_unsandboxed: bool) -> Service:
+    """The command of a renderer."""
+    unsandboxed = ("--allow-unsandboxed",) if allow_unsandboxed else ()
+    return Service(
+        "renderer",
+        (str(python), "-m", "watercolour.render.service", "--slots", str(slots), *unsandboxed),
+        restarts=RESTARTS["renderer"],
+    )
+
+
+def _python(name: str, module: str, *arguments: str) -> Service:
+    command = (sys.executable, "-m", f"watercolour.{module}", *arguments)
+    # The trainer gets time to write a checkpoint.
+    seconds = 120.0 if name == "trainer" else 15.0
+    return Service(name, command, restarts=RESTARTS.get(name, 0), stop_seconds=seconds)
+
+
+@dataclass
+class _Peak:
+    """Greatest memory of this process and all below it, in MiB."""
+
+    mib: float = 0.0
+    next_at: float = 0.0
+
+    def sample(self) -> None:
+        if time.monotonic() >= self.next_at:
+            self.mib = max(self.mib, tree_mib(os.getpid()))
+            self.next_at = time.monotonic() + MEMORY_SECONDS
+
+
+def _train(
+    supervisor: Supervisor,
+    folder: Path,
+    resume: bool,
+    display: Display,
+    stops: Stops,
+    peak: _Peak,
+) -> int:
+    """Run the trainer to its end; 0, or CHECKPOINTED after a request to stop."""
+    trainer = supervisor.start(
+        _python(
+            *("trainer", "train.run", "--spec", str(folder / "run.yaml")),
+            *("--env", supervisor.processes["env"].url, "--out", str(folder)),
+            *(("--resume",) if resume else ()),
+        )
+    )
+    display.say("starting the trainer")
+    supervisor.wait_announced(["trainer"], START_SECONDS)
+    watched = [name for name in supervisor.processes if name != "trainer"]
+    stops.gentle = True
+    asked = False
+    with httpx.Client(timeout=2.0, trust_env=False) as http:
+        while (code := supervisor.poll(trainer)) is None:
+            if stops.count and not asked:
+                asked = True
+                display.say("stopping after a checkpoint; Ctrl-C again stops at once")
+                supervisor.terminate("trainer")
+            for name in supervisor.restart_dead(watched):
+                display.say(f"{name} ended and was started again")
+            _show(http, trainer.url, display)
+            peak.sample()
+            supervisor.wait(LOOK_SECONDS)
+    if code not in (0, CHECKPOINTED):
+        raise death(trainer)
+    return code
+
+
+def _show(http: httpx.Client, url: str, display: Display) -> None:
+    try:
+        reply = http.get(f"{url}/progress")
+    except httpx.TransportError:
+        # Busy or just ended; the next look tells.
+        return
+    if reply.status_code == 200:
+        display.update(parse(reply.json()))
+
+
+def interrupted(folder: Path, again: str) -> InterruptedRun:
+    """The error that says whether and how the run can be resumed."""
+    if has_checkpoint(folder):
+        return InterruptedRun(
+            Reason.INTERRUPTED,
+            f"{folder.name} was stopped after a checkpoint.",
+            remedy=f"Go on with: {again}" if again else "Go on with --resume.",
+        )
+    return InterruptedRun(
+        Reason.INTERRUPTED,
+        f"{folder.name} was stopped before its first checkpoint.",
+        remedy="Start it again.",
+    )
+
+
+def complete_summary(folder: Path, peak_mib: float, restarts: dict[str, int]) -> dict[str, Any]:
+    """Add to the trainer's summary.json what only the supervisor knows.
+
+    Raises:
+        InfrastructureError: the trainer left none (ArtifactsDamaged).
+    """
+    path = folder / "summary.json"
+    try:
+        summary: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InfrastructureError(
+            Reason.ARTIFACTS_DAMAGED,
+            f"{path}: the trainer ended well but left no summary that can be read ({error}).",
+            remedy="Go on with --resume, which writes it again.",
+        ) from error
+    earlier = summary.get("peak_memory_mib") or 0.0
+    summary["peak_memory_mib"] = round(max(peak_mib, earlier), 1)
+    summary["restarts"] = restarts
+    write_whole(path, json.dumps(summary, indent=2) + "\n")
+    return summary
