@@ -1,0 +1,1 @@
+"""Sketches: how they are asked for, extracted, checked and made."""
