@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
 
+from watercolour.api import part
 from watercolour.api.problems import ABSENT, RULE, Problem, quote
 from watercolour.api.spec import WatercolourRun
 
@@ -40,6 +41,25 @@ _BOUNDS = {
     "finite_number": ("not a finite number", "Give a number that is neither infinite nor NaN."),
 }
 
+_SHAPES = {
+    part.RUN_NAME: (
+        "not a run's name",
+        "Use 1 to 53 small letters, digits and dashes, with a letter or digit at both ends.",
+    ),
+    part.DNS_LABEL: (
+        "not a Kubernetes name",
+        "Use 1 to 63 small letters, digits and dashes, with a letter or digit at both ends.",
+    ),
+    part.HTTP_URL: (
+        "not an HTTP address",
+        "Write it as http://HOST:PORT/PATH, without a user or password.",
+    ),
+    part.QUANTITY: ("not a Kubernetes quantity", "Write it as 500m, 2 or 16Gi."),
+    part.PINNED_DATASET: ("not a pinned data set", "Write it as owner/name@COMMIT."),
+    part.IMAGE: ("not a container image", "Write it as registry/name:tag or name@sha256:DIGEST."),
+    part.LINE: ("not one line of text", "Write at least one character, and no line break."),
+}
+
 
 def problems(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
     """One problem for each field at fault, in the order of the fields.
@@ -52,8 +72,13 @@ def problems(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
     for detail in error.errors(include_url=False):
         for problem in _from_detail(detail, data):
             by_field.setdefault(problem.field, []).append(problem)
-    # Branches of a union fail together; ours say most, else the last branch, which is the widest.
-    return [found[-1] for found in by_field.values()]
+    # Branches of a union fail together. The last one is the widest, and a fault deeper down says
+    # more than that the whole is of another kind.
+    return [
+        found[-1]
+        for field, found in by_field.items()
+        if not any(other.startswith((f"{field}[", f"{field}.")) for other in by_field)
+    ]
 
 
 def without_nulls(data: Mapping[str, Any], model: type[BaseModel]) -> dict[str, Any]:
@@ -81,23 +106,24 @@ def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Prob
     elif kind == "extra_forbidden":
         yield Problem(field, detail["input"], "no such field", _nearest(path))
     elif kind == "missing":
-        yield Problem(field, ABSENT, "missing", f"Add {path[-1]}.")
+        yield Problem(field, ABSENT, "missing", f"Add {path[-1]}: {_description(path)}")
     elif kind == "literal_error":
         yield Problem(field, detail["input"], *_not_a_choice(detail["input"], context["expected"]))
     elif kind == "string_pattern_mismatch":
-        yield Problem(
-            field,
-            detail["input"],
-            "not a valid name",
-            f"{_description(path)} ".strip() or f"Match {context['pattern']}.",
+        fault, remedy = _SHAPES.get(
+            context["pattern"], ("of the wrong form", f"Match {context['pattern']}.")
         )
+        yield Problem(field, detail["input"], fault, remedy)
     elif kind in _BOUNDS:
         fault, remedy = _BOUNDS[kind]
         yield Problem(field, detail["input"], fault.format(**context), remedy.format(**context))
     else:
         family = kind.split("_", 1)[0]
         wanted = _KINDS.get(family)
-        if wanted:
+        if wanted and isinstance(detail["input"], str) and quote(detail["input"])[:1] == '"':
+            remedy = f"Write {detail['input']} without quotes."
+            yield Problem(field, detail["input"], f"text, not {wanted}", remedy)
+        elif wanted:
             yield Problem(field, detail["input"], f"not {wanted}", f"Give {wanted}.")
         else:
             message = detail["msg"][:1].lower() + detail["msg"][1:].rstrip(".")

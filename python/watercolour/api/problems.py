@@ -7,6 +7,7 @@ Every validation message of the project reads
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from pydantic_core import PydanticCustomError
 
 #: The error type under which pydantic carries faults of ours.
 RULE = "watercolour_rule"
+
+#: User and password in an address.
+_PASSWORD = re.compile(r"//[^/@\s]+@")
 
 #: Longest value, in characters, that a message quotes whole.
 LONGEST_VALUE = 60
@@ -46,14 +50,25 @@ ABSENT = _Absent()
 
 
 def quote(value: Any) -> str:
-    """A value as YAML would show it on one line, shortened when long."""
+    """A value as YAML would show it on one line, shortened when long, without passwords."""
     if isinstance(value, float):
         text = f"{value:g}"
-    elif isinstance(value, str) and value and value.isprintable() and value == value.strip():
-        text = value
+    elif isinstance(value, str) and _is_plain(value):
+        text = _PASSWORD.sub("//…@", value)
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether YAML reads the text as itself when it stands without quotes, roughly."""
+    if not text.isprintable() or text != text.strip() or text in ("", "true", "false", "null"):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
 
 
 def refuse(problems: Iterable[Problem]) -> None:

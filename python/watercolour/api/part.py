@@ -1,0 +1,100 @@
+"""What every part of the specification is made of: the base model and the kinds of values.
+
+Numbers and booleans are strict, as they are to the API server: ``"3"`` is text and ``true`` is no
+number. Field names are camelCase in YAML and JSON and snake_case in Python.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class Part(BaseModel):
+    """A part of the specification: camelCase outside, unknown fields refused, immutable."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        defer_build=True,
+        allow_inf_nan=False,
+    )
+
+
+class Mark:
+    """Says something about a field that its type does not."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: Only a cluster heeds the field; a run on one machine does as if it were not there.
+CLUSTER = Mark("CLUSTER")
+#: The field cannot change once the run has started.
+FIXED = Mark("FIXED")
+
+#: A Kubernetes name: RFC 1123, at most 63 characters.
+DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+#: A run's name, short enough for the names of its objects.
+RUN_NAME = r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$"
+#: An HTTP address without credentials.
+HTTP_URL = r"^https?://[^\s/@]+(/\S*)?$"
+#: A Kubernetes quantity, such as 500m, 2 or 16Gi.
+QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"
+#: Owner, name and commit or tag of a data set.
+PINNED_DATASET = r"^[\w.-]+/[\w.-]+@[\w./-]+$"
+#: A container image.
+IMAGE = r"^[\w.-]+(:[0-9]+)?(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$"
+#: One line of text with something in it.
+LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+
+
+def _plain_number(value: Any) -> Any:
+    """``cpu: 2`` and ``cpu: 0.5`` are quantities, although YAML takes them for numbers."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"{value:.12g}" if is_number else value
+
+
+Fraction = Annotated[float, Field(strict=True, ge=0, le=1)]
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Natural = Annotated[int, Field(strict=True, ge=0)]
+Seconds = Annotated[float, Field(strict=True, gt=0)]
+WholeSeconds = Annotated[int, Field(strict=True, ge=1)]
+Above0 = Annotated[float, Field(strict=True, gt=0)]
+Flag = Annotated[bool, Field(strict=True)]
+Line = Annotated[str, Field(pattern=LINE, max_length=1000)]
+Name = Annotated[str, Field(pattern=DNS_LABEL)]
+Url = Annotated[str, Field(pattern=HTTP_URL, max_length=2000)]
+Image = Annotated[str, Field(pattern=IMAGE, max_length=500)]
+Quantity = Annotated[str, BeforeValidator(_plain_number), Field(pattern=QUANTITY)]
+PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET)]
+
+
+class SecretRef(Part):
+    """Where a secret value lies. The value itself never stands in the specification."""
+
+    name: Name | None = Field(default=None, description="The Secret's name, in a cluster.")
+    key: Line = Field(default="token", description="The key within that Secret.")
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
+        default=None,
+        description="The environment variable that holds the value, on one machine.",
+    )
+
+
+class Resources(Part):
+    """Kubernetes requests and limits of one container; what is unset takes the operator's value."""
+
+    requests: dict[str, Quantity] = Field(
+        default_factory=dict,
+        description="Least amounts, such as `cpu: 2`, `memory: 16Gi`, `nvidia.com/gpu: 1`.",
+    )
+    limits: dict[str, Quantity] = Field(
+        default_factory=dict, description="Greatest amounts, in the same units."
+    )

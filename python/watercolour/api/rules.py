@@ -1,0 +1,322 @@
+"""Rules between the parts of a specification. Pure: a spec in, problems out.
+
+What a recipe's name means belongs to the reward, so rules on weights look at weights that stand in
+the specification itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from watercolour.api.problems import ABSENT, Problem
+
+if TYPE_CHECKING:
+    from watercolour.api.part import Resources, SecretRef
+    from watercolour.api.spec import RunSpec
+
+#: Fields of TRL's GRPOConfig that the specification sets from fields of its own.
+OWNED_BY_SPEC = {
+    "num_generations": "spec.trainer.groupSize",
+    "max_steps": "spec.trainer.steps",
+    "learning_rate": "spec.trainer.learningRate",
+    "lr_scheduler_type": "spec.trainer.lrScheduler",
+    "warmup_steps": "spec.trainer.warmupSteps",
+    "scale_rewards": "spec.trainer.scaleRewards",
+    "beta": "spec.trainer.beta",
+    "temperature": "spec.trainer.sampling.temperature",
+    "top_p": "spec.trainer.sampling.topP",
+    "top_k": "spec.trainer.sampling.topK",
+    "max_completion_length": "spec.trainer.sampling.maxCompletionTokens",
+    "save_steps": "spec.trainer.checkpointEvery",
+    "save_total_limit": "spec.trainer.keepCheckpoints",
+    "seed": "spec.seed",
+    "use_vllm": "spec.trainer.engine",
+    "output_dir": "spec.artifacts.path",
+    "report_to": "spec.tracking",
+}
+
+#: What a renderer's pod template may say: placement, never security or network.
+RENDERER_TEMPLATE_FIELDS = (
+    "affinity",
+    "imagePullSecrets",
+    "nodeSelector",
+    "priorityClassName",
+    "schedulerName",
+    "tolerations",
+    "topologySpreadConstraints",
+)
+
+#: Tokens below which a model that thinks aloud has none left for the sketch.
+LEAST_THINKING_TOKENS = 1024
+
+
+def problems(spec: RunSpec) -> Iterator[Problem]:
+    """Every problem between the parts, with fields relative to ``spec``."""
+    yield from _model(spec)
+    yield from _prompts(spec)
+    yield from _references(spec)
+    yield from _trainer(spec)
+    yield from _sampling(spec)
+    yield from _renderers(spec)
+    yield from _env(spec)
+    yield from _scorer(spec)
+    yield from _judge(spec)
+    yield from _cluster(spec)
+
+
+def _model(spec: RunSpec) -> Iterator[Problem]:
+    name = spec.model.id
+    is_folder = name.startswith((".", "/", "~"))
+    if not is_folder and (name.count("/") > 1 or name.endswith("/")):
+        yield Problem(
+            "model.id",
+            name,
+            "neither a folder nor owner/name on the hub",
+            f"Write ./{name.rstrip('/')} for a folder.",
+        )
+    if is_folder and spec.model.revision:
+        yield Problem(
+            "model.revision", spec.model.revision, "model.id is a folder", "Leave revision out."
+        )
+    yield from _secret("model.tokenSecretRef", spec.model.token_secret_ref)
+
+
+def _prompts(spec: RunSpec) -> Iterator[Problem]:
+    prompts = spec.prompts
+    default = type(prompts).model_fields["subjects"].default
+    if prompts.dataset and prompts.subjects != default:
+        yield Problem(
+            "prompts.dataset",
+            prompts.dataset.id,
+            "subjects are given too",
+            "Leave one of prompts.subjects and prompts.dataset out.",
+        )
+    tokens = spec.trainer.sampling.max_completion_tokens
+    if prompts.thinking and tokens < LEAST_THINKING_TOKENS:
+        yield Problem(
+            "trainer.sampling.maxCompletionTokens",
+            tokens,
+            "leaves no room for a sketch after prompts.thinking=true",
+            f"Set it to {LEAST_THINKING_TOKENS} or more, or set prompts.thinking to false.",
+        )
+
+
+def _references(spec: RunSpec) -> Iterator[Problem]:
+    references = spec.references
+    default = type(references).model_fields["pool"].default
+    sources = {
+        "pool": None if references.pool == default else references.pool,
+        "dataset": references.dataset,
+        "claim": references.claim,
+        "configMap": references.config_map,
+    }
+    given = [name for name, value in sources.items() if value]
+    if len(given) > 1:
+        yield Problem(
+            f"references.{given[1]}",
+            sources[given[1]],
+            f"references.{given[0]} is given too",
+            "Keep one of pool, dataset, claim and configMap.",
+        )
+
+
+def _trainer(spec: RunSpec) -> Iterator[Problem]:
+    trainer = spec.trainer
+    processes = trainer.replicas * trainer.processes
+    if trainer.rollouts_per_step % processes:
+        yield Problem(
+            "trainer.rolloutsPerStep",
+            trainer.rollouts_per_step,
+            f"not a multiple of replicas={trainer.replicas} times processes={trainer.processes}",
+            "Let each process have the same number of rollouts.",
+        )
+    for name in sorted(trainer.grpo.keys() & OWNED_BY_SPEC.keys()):
+        yield Problem(
+            f"trainer.grpo.{name}",
+            trainer.grpo[name],
+            f"set by {OWNED_BY_SPEC[name]}",
+            f"Set {OWNED_BY_SPEC[name]} instead.",
+        )
+
+
+def _sampling(spec: RunSpec) -> Iterator[Problem]:
+    """vLLM's correction multiplies a sequence's loss by the probability mass that was kept.
+
+    With truncated sampling that is about 0 for a sketch of usual length, and wildly different from
+    one rollout to the next, so the run would learn from noise.
+    """
+    trainer, sampling = spec.trainer, spec.trainer.sampling
+    corrected = trainer.grpo.get("vllm_importance_sampling_correction", True) is not False
+    mode = str(trainer.grpo.get("vllm_importance_sampling_mode", "sequence_mask"))
+    if trainer.engine != "vllm" or not corrected or mode.startswith("token"):
+        return
+    remedy = (
+        "Set topP to 1 and topK to 0, or trainer.grpo.vllm_importance_sampling_correction to false."
+    )
+    fault = f"truncated sampling with engine=vllm and the {mode} correction ruins the loss"
+    if sampling.top_p < 1:
+        yield Problem("trainer.sampling.topP", sampling.top_p, fault, remedy)
+    if sampling.top_k > 0:
+        yield Problem("trainer.sampling.topK", sampling.top_k, fault, remedy)
+
+
+def _renderers(spec: RunSpec) -> Iterator[Problem]:
+    renderers, scaling, canvas = spec.renderers, spec.renderers.scaling, spec.renderers.canvas
+    if scaling.min > scaling.max:
+        yield Problem(
+            "renderers.scaling.min",
+            scaling.min,
+            f"above max={scaling.max}",
+            f"Set min to {scaling.max} or less, or raise max.",
+        )
+    if renderers.replicas is not None and scaling.mode != "External":
+        yield Problem(
+            "renderers.replicas",
+            renderers.replicas,
+            f"scaling.mode is {scaling.mode}",
+            "Leave replicas out, or set renderers.scaling.mode to External.",
+        )
+    if canvas.min_side > canvas.max_side:
+        yield Problem(
+            "renderers.canvas.minSide",
+            canvas.min_side,
+            f"above maxSide={canvas.max_side}",
+            f"Set minSide to {canvas.max_side} or less.",
+        )
+
+
+def _env(spec: RunSpec) -> Iterator[Problem]:
+    env, rollouts = spec.env, spec.trainer.rollouts_per_step
+    if env.sessions < rollouts:
+        yield Problem(
+            "env.sessions",
+            env.sessions,
+            f"below trainer.rolloutsPerStep={rollouts}, so the environment would refuse the rest",
+            f"Set sessions to {rollouts} or more.",
+        )
+    deadline = spec.renderers.deadline_seconds
+    if env.message_timeout_seconds <= deadline:
+        yield Problem(
+            "env.messageTimeoutSeconds",
+            env.message_timeout_seconds,
+            f"not above renderers.deadlineSeconds={deadline:g}, so clients would give up first",
+            f"Set messageTimeoutSeconds to {5 * deadline:g}, or lower deadlineSeconds.",
+        )
+
+
+def _scorer(spec: RunSpec) -> Iterator[Problem]:
+    scorer, weights = spec.scorer, spec.recipe.weights
+    if scorer.backend == "none" and weights and weights.quality > 0:
+        yield Problem(
+            "scorer.backend",
+            scorer.backend,
+            f"recipe.weights.quality={weights.quality:g} needs a scorer",
+            "Set backend to embedded or hpsv3, or the weight to 0.",
+        )
+    if scorer.backend == "vlm-mark" and not scorer.endpoint and spec.judge.backend != "openai":
+        yield Problem(
+            "scorer.endpoint",
+            ABSENT,
+            "backend=vlm-mark needs a vision-language model",
+            "Name its base URL, or set judge.backend to openai.",
+        )
+    if scorer.checkpoint and bool(scorer.checkpoint.claim) == bool(scorer.checkpoint.id):
+        yield Problem(
+            "scorer.checkpoint",
+            ABSENT,
+            "needs exactly one of claim and id",
+            "Name the claim that holds the weights, or the hub model.",
+        )
+
+
+def _judge(spec: RunSpec) -> Iterator[Problem]:
+    judge, weights = spec.judge, spec.recipe.weights
+    if judge.backend == "none" and weights and weights.judge > 0:
+        yield Problem(
+            "judge.backend",
+            judge.backend,
+            f"recipe.weights.judge={weights.judge:g} needs a judge",
+            "Set backend to embedded or openai, or the weight to 0.",
+        )
+    if judge.backend == "openai" and not (judge.endpoint or judge.deploy):
+        yield Problem(
+            "judge.endpoint",
+            ABSENT,
+            "backend=openai needs an endpoint",
+            "Name the base URL of an OpenAI-compatible API, such as http://127.0.0.1:8000/v1.",
+        )
+    if judge.endpoint and judge.deploy:
+        yield Problem(
+            "judge.deploy",
+            judge.deploy.model,
+            "judge.endpoint is given too",
+            "Keep one of endpoint and deploy.",
+        )
+    yield from _secret("judge.secretRef", judge.secret_ref)
+
+
+def _cluster(spec: RunSpec) -> Iterator[Problem]:
+    if spec.artifacts.hub:
+        yield from _secret("artifacts.hub.secretRef", spec.artifacts.hub.secret_ref)
+    for component in ("trainer", "env"):
+        for entry in getattr(spec.egress, component):
+            if entry != "all" and not _is_cidr(entry):
+                yield Problem(
+                    f"egress.{component}", entry, "not a CIDR", "Write 203.0.113.0/24, or all."
+                )
+    for component in ("trainer", "renderers", "env", "scorer"):
+        yield from _resources(f"{component}.resources", getattr(spec, component).resources)
+    inner = spec.pod_templates.renderers.get("spec", {})
+    for name in sorted(inner) if isinstance(inner, dict) else ():
+        if name not in RENDERER_TEMPLATE_FIELDS:
+            yield Problem(
+                f"podTemplates.renderers.spec.{name}",
+                inner[name],
+                "renderers run hostile code, so this cannot change",
+                f"Keep to {', '.join(RENDERER_TEMPLATE_FIELDS)}.",
+            )
+
+
+def _secret(field: str, ref: SecretRef | None) -> Iterator[Problem]:
+    if ref and bool(ref.name) == bool(ref.env):
+        yield Problem(
+            field,
+            ABSENT,
+            "needs exactly one of name and env",
+            "Give name (a Secret of the cluster) or env (a variable of this machine).",
+        )
+
+
+def _resources(field: str, resources: Resources) -> Iterator[Problem]:
+    for name, limit in resources.limits.items():
+        request = resources.requests.get(name)
+        if request is not None and quantity(request) > quantity(limit):
+            yield Problem(
+                f"{field}.requests.{name}",
+                request,
+                f"above its limit {limit}",
+                f"Set it to {limit} or less.",
+            )
+
+
+def quantity(text: str) -> float:
+    """A Kubernetes quantity as a number: ``500m`` is 0.5, ``1Ki`` is 1024."""
+    powers = {"k": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+    if text.endswith("i"):
+        return float(text[:-2]) * 1024 ** powers[text[-2].replace("K", "k")]
+    if text.endswith("m"):
+        return float(text[:-1]) / 1000
+    if text[-1] in powers:
+        return float(text[:-1]) * 1000 ** powers[text[-1]]
+    return float(text)
+
+
+def _is_cidr(text: str) -> bool:
+    import ipaddress
+
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return "/" in text

@@ -1,0 +1,139 @@
+"""The quality scorer and the pairwise judge."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from watercolour.api.part import (
+    CLUSTER,
+    Flag,
+    Image,
+    Line,
+    Name,
+    Natural,
+    Part,
+    Positive,
+    Resources,
+    Seconds,
+    SecretRef,
+    Url,
+)
+
+
+class Batching(Part):
+    """How the scorer gathers what waits."""
+
+    max_paintings: Positive = Field(default=32, description="Most paintings in one batch.")
+    window_seconds: Seconds = Field(
+        default=0.02, description="How long the first painting of a batch waits for others."
+    )
+
+
+class Checkpoint(Part):
+    """The scorer's weights, on a claim or from the hub."""
+
+    claim: Name | None = Field(
+        default=None, description="PersistentVolumeClaim that holds the weights."
+    )
+    path: Line = Field(default="HPSv3.safetensors", description="File within that claim.")
+    id: Line | None = Field(default=None, description="Hub model, downloaded at the start.")
+    revision: Line | None = Field(default=None, description="Its commit or tag.")
+
+
+class Scorer(Part):
+    """The quality scorer."""
+
+    backend: Literal["embedded", "hpsv3", "vlm-mark", "none"] = Field(
+        default="embedded",
+        description="`embedded` needs no GPU; `hpsv3` is the published one; `vlm-mark` asks a "
+        "vision-language model for a mark; `none` leaves the term out.",
+    )
+    endpoint: Url | None = Field(
+        default=None, description="Base URL of a scorer that is already running."
+    )
+    prompt: Line = Field(
+        default="a loose watercolour flower",
+        description="Always the text sent to the scorer; naming the subject inverts the low end.",
+    )
+    attempts: Positive = Field(default=3, description="Calls before the rollout is unscored.")
+    timeout_seconds: Seconds = Field(default=90.0, description="Limit of one call.")
+    image: Annotated[Image | None, CLUSTER] = Field(
+        default=None, description="Container image; unset is the operator's."
+    )
+    resources: Annotated[Resources, CLUSTER] = Field(
+        default_factory=Resources, description="Requests and limits of the scorer's pod."
+    )
+    checkpoint: Annotated[Checkpoint | None, CLUSTER] = Field(
+        default=None, description="Where the weights are; unset is what the image holds."
+    )
+    download: Annotated[Flag, CLUSTER] = Field(
+        default=False, description="Let the scorer reach the hub, to download its weights."
+    )
+    batching: Annotated[Batching, CLUSTER] = Field(
+        default_factory=Batching, description="How the scorer gathers what waits."
+    )
+    idle_timeout_seconds: Annotated[Seconds, CLUSTER] = Field(
+        default=600.0, description="Seconds without a call after which its GPU is given back."
+    )
+    sharing: Annotated[Literal["Dedicated", "Namespace"], CLUSTER] = Field(
+        default="Dedicated", description="One scorer for this run, or one for its namespace."
+    )
+    queued: Annotated[Flag, CLUSTER] = Field(
+        default=False, description="Let the scorer's pod wait in queueName too."
+    )
+
+
+class JudgeDeploy(Part):
+    """A vision-language model that the operator runs for the judge."""
+
+    image: Image = Field(description="Image of an OpenAI-compatible server, such as vLLM's.")
+    model: Line = Field(description="Model that it loads: hub id or path within the image.")
+    gpus: Natural = Field(default=1, description="GPUs of its pod.")
+    resources: Resources = Field(
+        default_factory=Resources, description="Further requests and limits of its pod."
+    )
+    download: Flag = Field(default=False, description="Let it reach the hub, to download weights.")
+    queued: Flag = Field(default=False, description="Let its pod wait in queueName too.")
+
+
+class JudgeCache(Part):
+    """Verdicts are kept by sketch, reference, criteria, model and order."""
+
+    enabled: Flag = Field(default=True, description="Ask once for the same comparison.")
+    url: Annotated[str | None, CLUSTER] = Field(
+        default=None, description="A Redis or Valkey server that several runs share."
+    )
+
+
+class Judge(Part):
+    """The pairwise judge."""
+
+    backend: Literal["embedded", "openai", "none"] = Field(
+        default="embedded",
+        description="`embedded` needs no GPU; `openai` is any compatible endpoint that sees "
+        "pictures; `none` leaves the term out.",
+    )
+    endpoint: Url | None = Field(
+        default=None, description="Base URL of an OpenAI-compatible API, with its `/v1`."
+    )
+    model: Line = Field(default="embedded", description="Model's name at that endpoint.")
+    criteria: str | None = Field(
+        default=None,
+        description="What makes a painting win, in words; unset is the published text.",
+    )
+    secret_ref: SecretRef | None = Field(default=None, description="The endpoint's API key.")
+    order: Literal["both", "first"] = Field(
+        default="both",
+        description="`both` asks twice with the pictures swapped; `first` halves the calls and "
+        "lets position bias in.",
+    )
+    cache: JudgeCache = Field(
+        default_factory=JudgeCache, description="Whether verdicts are kept, and where."
+    )
+    attempts: Positive = Field(default=3, description="Calls before a comparison is dropped.")
+    timeout_seconds: Seconds = Field(default=120.0, description="Limit of one call.")
+    deploy: Annotated[JudgeDeploy | None, CLUSTER] = Field(
+        default=None, description="Run a judge for this run, instead of naming an endpoint."
+    )

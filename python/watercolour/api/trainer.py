@@ -1,0 +1,121 @@
+"""GRPO: sizes, optimisation, adapter, sampling, guards."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from watercolour.api.part import (
+    CLUSTER,
+    Above0,
+    Flag,
+    Fraction,
+    Image,
+    Natural,
+    Part,
+    Positive,
+    Resources,
+)
+
+
+class Lora(Part):
+    """The adapter that is trained."""
+
+    r: Positive = Field(default=16, description="Rank of the adapter's matrices.")
+    alpha: Positive = Field(
+        default=32, description="Numerator of the scale; the update is multiplied by alpha / r."
+    )
+    dropout: Fraction = Field(
+        default=0.0, description="Share of the adapter's inputs dropped in training, 0 to 1."
+    )
+    targets: str | tuple[str, ...] = Field(
+        default="all-linear",
+        description="`all-linear` (vision tower and head excluded) or module names.",
+    )
+
+
+class Sampling(Part):
+    """How completions are drawn."""
+
+    temperature: Above0 = Field(
+        default=1.0, description="Divides the logits; 1 is the policy itself."
+    )
+    top_p: Annotated[float, Field(strict=True, gt=0, le=1)] = Field(
+        default=0.95, description="Keep the likeliest tokens up to this probability; 1 keeps all."
+    )
+    top_k: Natural = Field(
+        default=20, description="Keep at most so many tokens a step; 0 is no limit."
+    )
+    max_completion_tokens: Annotated[Positive, Field(le=131_072)] = Field(
+        default=512, description="Longest completion, in tokens."
+    )
+
+
+class Guards(Part):
+    """What stops a run from going wrong silently."""
+
+    min_gate_pass_rate: Fraction = Field(
+        default=0.2, description="Preflight: least share of probes that pass the gate."
+    )
+    probes: Natural = Field(default=16, description="Preflight completions; 0 skips the preflight.")
+    collapse: Flag = Field(
+        default=True, description="Restore the best adapter when the reward collapses."
+    )
+    max_rollbacks: Natural = Field(
+        default=3, description="Collapses after which the run fails as PolicyCollapsed."
+    )
+    max_unscored_steps: Positive = Field(
+        default=5, description="Wholly unscored steps in a row after which the run fails."
+    )
+
+
+class Trainer(Part):
+    """GRPO: the four published changes are the defaults."""
+
+    steps: Positive = Field(default=110, description="Optimizer steps.")
+    rollouts_per_step: Positive = Field(
+        default=16, description="Rollouts per optimizer step; a multiple of groupSize."
+    )
+    group_size: Annotated[int, Field(strict=True, ge=2)] = Field(
+        default=8, description="Rollouts that share prompt, references and draw."
+    )
+    learning_rate: Above0 = Field(default=5e-4, description="Peak learning rate.")
+    lr_scheduler: str = Field(
+        default="constant_with_warmup", description="A scheduler of transformers, by name."
+    )
+    warmup_steps: Natural = Field(
+        default=5, description="Optimizer steps in which the learning rate rises from 0."
+    )
+    scale_rewards: Literal["none", "group", "batch"] = Field(
+        default="none",
+        description="Divide advantages by the standard deviation of the group or batch, or not.",
+    )
+    beta: Annotated[float, Field(strict=True, ge=0)] = Field(
+        default=0.0, description="Weight of the KL term against the policy at the run's start."
+    )
+    lora: Lora = Field(default_factory=Lora, description="The adapter that is trained.")
+    sampling: Sampling = Field(default_factory=Sampling, description="How completions are drawn.")
+    engine: Literal["auto", "transformers", "static", "vllm"] = Field(
+        default="auto", description="Generation engine; `auto` takes the fastest that fits."
+    )
+    checkpoint_every: Positive = Field(default=10, description="Steps between checkpoints.")
+    keep_checkpoints: Positive = Field(default=2, description="Newest checkpoints that are kept.")
+    guards: Guards = Field(
+        default_factory=Guards, description="What stops a run from going wrong silently."
+    )
+    grpo: dict[str, Any] = Field(
+        default_factory=dict, description="Passed to TRL's GRPOConfig, whose fields are checked."
+    )
+    image: Annotated[Image | None, CLUSTER] = Field(
+        default=None, description="Container image; unset is the operator's."
+    )
+    resources: Annotated[Resources, CLUSTER] = Field(
+        default_factory=Resources, description="Requests and limits of one trainer pod."
+    )
+    replicas: Annotated[Positive, CLUSTER] = Field(
+        default=1, description="Trainer pods that share one training."
+    )
+    processes: Annotated[Positive, CLUSTER] = Field(
+        default=1, description="Training processes in each pod, one GPU each."
+    )
