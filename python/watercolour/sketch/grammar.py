@@ -162,7 +162,7 @@ def _good(subject: str, rng: random.Random) -> Plan:
     washes = [
         Wash(
             pick(palette.pale),
-            pick((100, 120, 140, 160)),
+            pick((100, 120, 140, 160, 180)),
             pick((0.2, 0.3)),
             pick((0.2, 0.4)),
             1,
@@ -170,7 +170,7 @@ def _good(subject: str, rng: random.Random) -> Plan:
         ),
         Wash(
             pick(palette.body),
-            pick((100, 120, 140, 160)),
+            pick((120, 140, 160, 180, 200)),
             pick((0.1, 0.2, 0.3)),
             pick((0.2, 0.4, 0.6)),
             pick((0.7, 0.8)),
@@ -178,7 +178,7 @@ def _good(subject: str, rng: random.Random) -> Plan:
         ),
         Wash(
             pick(palette.deep),
-            pick((140, 160, 180)),
+            pick((160, 180, 200, 220)),
             pick((0.1, 0.2)),
             pick((0.4, 0.6)),
             pick((0.35, 0.45)),
