@@ -1,0 +1,341 @@
+"""report.html: one file that shows a run to whoever opens it, with no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from watercolour.api.rollout import Rollout
+from watercolour.gallery import figures
+from watercolour.gallery.chart import Line, Span, draw
+from watercolour.gallery.figures import Decomposition, Step
+from watercolour.gallery.pictures import strip_cells, thumbnail
+from watercolour.gallery.record import Entry, RunRecord
+
+NONE = "–"
+#: Thumbnails of the strip and of best and worst are shown larger.
+LARGE = 240
+BEST = 6
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A painting as the page shows it."""
+
+    number: int
+    thumb: str | None
+    painting: str | None
+    caption: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """The paintings of a step, best first, unscored last."""
+
+    figures: Step
+    subjects: str
+    tiles: list[Tile]
+
+
+def write(record: RunRecord) -> Path:
+    """Write ``report.html`` into the run's folder; return its path."""
+    path = record.folder / "report.html"
+    part = path.with_name(".report.html.part")
+    part.write_text(html(record), encoding="utf-8")
+    part.replace(path)
+    return path
+
+
+def html(record: RunRecord) -> str:
+    """The whole page."""
+    environment = Environment(
+        loader=PackageLoader("watercolour.gallery", "page"),
+        autoescape=select_autoescape(("html", "j2")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, percent=percent, signed=signed, duration=duration)
+    page = Path(__file__).with_name("page")
+    return environment.get_template("report.html.j2").render(
+        **context(record),
+        # Ours, not a reader's input: neither holds anything of the run.
+        css=Markup((page / "report.css").read_text(encoding="utf-8")),
+        js=Markup((page / "report.js").read_text(encoding="utf-8")),
+    )
+
+
+def context(record: RunRecord) -> dict[str, Any]:
+    """Everything that the template needs."""
+    steps = record.by_step()
+    rollouts = {step: [entry.rollout for entry in entries] for step, entries in steps.items()}
+    every = [entry.rollout for entry in record.entries]
+    curve = [figures.step_figures(step, of_step) for step, of_step in rollouts.items()]
+    first, last = figures.fifths(list(rollouts))
+    numbers = {id(entry): place for place, entry in enumerate(record.entries)}
+    before = [r for step in first for r in rollouts[step]]
+    after = [r for step in last for r in rollouts[step]]
+    wanted = record.spec.get("spec", {}).get("trainer", {}).get("steps")
+    return {
+        "name": record.name,
+        "subjects": sorted({rollout.subject for rollout in every}),
+        "summary": record.summary,
+        "steps_done": len(steps),
+        "steps_wanted": wanted if isinstance(wanted, int) else len(steps),
+        "rollouts_count": len(every),
+        "paintings_count": sum(entry.painting is not None for entry in record.entries),
+        "damaged": record.damaged,
+        "first": Ends.of(before, first),
+        "last": Ends.of(after, last),
+        "comparable": len(steps) > 1,
+        "by_gate": _decompose(before, after, figures.admitted),
+        "by_reward": _decompose(before, after, figures.above_bad),
+        "bad_reward": figures.BAD_REWARD,
+        "charts": _charts(curve, first, last),
+        "strip": _strip(record, numbers),
+        "best": [_tile(record, e, numbers, LARGE) for e in best(record.entries)[:BEST]],
+        "worst": [_tile(record, e, numbers, LARGE) for e in best(record.entries)[::-1][:BEST]],
+        "violations": figures.violation_counts(every),
+        "unscored": figures.unscored_counts(every),
+        "timings": figures.timings(every),
+        "rows": [
+            _row(record, step_figures, steps[step_figures.step], numbers)
+            for step_figures in reversed(curve)
+        ],
+        "spec_text": record.spec_text,
+        "versions": _versions(every, record.summary),
+        "data": Markup(_data(record.entries)),
+    }
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The figures of the first or the last fifth."""
+
+    steps: str
+    reward: float | None
+    adjusted: float | None
+    admitted: float | None
+    gate: float | None
+    unscored: float
+    count: int
+
+    @classmethod
+    def of(cls, rollouts: Sequence[Rollout], steps: Sequence[int]) -> Ends:
+        """Over all rollouts of these steps."""
+        one = figures.step_figures(steps[0], rollouts)
+        label = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]}–{steps[-1]}"
+        return cls(
+            label,
+            one.reward,
+            one.adjusted,
+            one.admitted,
+            one.gate_pass_rate,
+            one.unscored_rate,
+            len(rollouts),
+        )
+
+
+def _decompose(
+    before: Iterable[Rollout], after: Iterable[Rollout], good: Any
+) -> Decomposition | None:
+    return figures.decompose(figures.split(before, good), figures.split(after, good))
+
+
+def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) -> dict[str, Markup]:
+    steps = [point.step for point in curve]
+    told = [
+        f"step {p.step} · reward {number(p.reward)} · adjusted {number(p.adjusted)} · "
+        f"gate {percent(p.gate_pass_rate)} · unscored {percent(p.unscored_rate)}"
+        for p in curve
+    ]
+    reward = draw(
+        steps,
+        [
+            Line("raw", [p.reward for p in curve]),
+            Line("adjusted", [p.adjusted for p in curve]),
+        ],
+        told=told,
+        title="Mean reward by step, raw and adjusted for the draw of references",
+        area=([p.low for p in curve], [p.high for p in curve]),
+        spans=_spans(curve, first, last),
+    )
+    rates = draw(
+        steps,
+        [
+            Line("gate", [p.gate_pass_rate for p in curve]),
+            Line("unscored", [p.unscored_rate for p in curve]),
+        ],
+        told=told,
+        title="Gate pass rate and unscored rate by step",
+        height=130.0,
+        limits=(0.0, 1.0),
+        label=lambda value: f"{value:.0%}",
+    )
+    return {"reward": Markup(reward), "rates": Markup(rates)}
+
+
+def _spans(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) -> list[Span]:
+    """First and last fifth, where they are two different stretches with a mean."""
+    spans: list[Span] = []
+    for steps in (first, last) if first[-1] < last[0] else ():
+        level = figures.mean(p.adjusted for p in curve if p.step in steps)
+        if level is not None:
+            spans.append(Span(steps[0], steps[-1], level, f"{level:.3f}"))
+    return spans
+
+
+def best(entries: Iterable[Entry]) -> list[Entry]:
+    """Admitted and scored paintings, the best first; of equal sketches only the first."""
+    kept: dict[str, Entry] = {}
+    for entry in entries:
+        rollout = entry.rollout
+        if rollout.gate_passed and rollout.reward is not None and entry.painting:
+            kept.setdefault(rollout.sketch or str(id(entry)), entry)
+    return sorted(kept.values(), key=lambda entry: -(entry.rollout.reward or 0.0))
+
+
+def _strip(record: RunRecord, numbers: dict[int, int]) -> list[tuple[str, list[Tile]]]:
+    return [
+        (
+            subject,
+            [
+                _tile(record, cell.entry, numbers, LARGE)
+                if cell.entry
+                else Tile(-1, None, None, f"step {cell.step}", "none admitted")
+                for cell in cells
+            ],
+        )
+        for subject, cells in sorted(strip_cells(record).items())
+    ]
+
+
+def _row(
+    record: RunRecord, step: Step, entries: Sequence[Entry], numbers: dict[int, int]
+) -> StepRow:
+    def order(entry: Entry) -> tuple[bool, float]:
+        reward = entry.rollout.reward
+        return (reward is None, -(reward or 0.0))
+
+    subjects = list(dict.fromkeys(entry.rollout.subject for entry in entries))
+    tiles = [_tile(record, entry, numbers) for entry in sorted(entries, key=order)]
+    return StepRow(step, ", ".join(subjects), tiles)
+
+
+def _tile(record: RunRecord, entry: Entry, numbers: dict[int, int], side: int = 0) -> Tile:
+    rollout = entry.rollout
+    path = record.folder / entry.painting if entry.painting else None
+    thumb = (thumbnail(path, side) if side else thumbnail(path)) if path else None
+    return Tile(
+        number=numbers[id(entry)],
+        thumb=thumb,
+        painting=entry.painting,
+        caption=number(rollout.reward),
+        alt=f"{rollout.subject}, step {rollout.step}, {_state(rollout)}",
+    )
+
+
+def _state(rollout: Rollout) -> str:
+    if rollout.reward is None:
+        return f"unscored ({rollout.unscored_reason or 'unknown'})"
+    if not rollout.gate_passed:
+        return "refused: " + ", ".join(violation.code.value for violation in rollout.violations)
+    return f"reward {rollout.reward:.3f}"
+
+
+def _versions(rollouts: Sequence[Rollout], summary: Any) -> list[tuple[str, str]]:
+    found: dict[str, dict[str, None]] = {}
+    for versions in (summary.get("versions") or {}, *(r.versions for r in rollouts)):
+        for part, version in versions.items():
+            found.setdefault(part, {})[str(version)] = None
+    return [(part, ", ".join(versions)) for part, versions in sorted(found.items())]
+
+
+def _data(entries: Sequence[Entry]) -> str:
+    """What the side panel shows of every rollout, as JSON that is safe inside a script element.
+
+    Equal sketches, which are frequent, are stored once.
+    """
+    sketches: dict[str, int] = {}
+    rows = [_panel_data(entry, sketches) for entry in entries]
+    text = json.dumps(
+        {"sketches": list(sketches), "rollouts": rows}, ensure_ascii=False, separators=(",", ":")
+    )
+    # No sketch can end the element or open a comment in it.
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _panel_data(entry: Entry, sketches: dict[str, int]) -> dict[str, Any]:
+    rollout = entry.rollout
+    code = rollout.completion if rollout.sketch is None else rollout.sketch
+    return {
+        "step": rollout.step,
+        "group": rollout.group,
+        "index": rollout.index,
+        "subject": rollout.subject,
+        "sketch": sketches.setdefault(code, len(sketches)),
+        "extracted": rollout.sketch is not None,
+        "painting": entry.painting,
+        "state": _state(rollout),
+        "passed": rollout.gate_passed,
+        "reward": _rounded(rollout.reward),
+        "adjusted": _rounded(rollout.reward_adjusted),
+        "advantage": _rounded(rollout.advantage),
+        "draw": _rounded(rollout.draw_strength),
+        "mu": _rounded(rollout.mu),
+        "terms": {name: _rounded(value) for name, value in rollout.terms.items()},
+        "votes": [[v.reference, v.first, v.second, v.value] for v in rollout.votes],
+        "references": rollout.references,
+        "violations": [[v.code.value, v.line, v.column, v.message] for v in rollout.violations],
+        "errors": rollout.js_errors,
+        "unscored": rollout.unscored_detail if rollout.reward is None else "",
+        "paint": _rounded(rollout.paint_fraction),
+        "shapes": rollout.shapes,
+        "tokens": rollout.tokens,
+        "truncated": rollout.truncated,
+        "attempts": rollout.attempts,
+        "timings": {room: round(seconds, 2) for room, seconds in rollout.timings.items()},
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or a dash when there is no value."""
+    return NONE if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """Three decimals with a sign, or a dash when there is no value."""
+    return NONE if value is None else f"{value:+.3f}".replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """Whole percent, or a dash; a share above 0 is never shown as 0 %, nor one below 1 as 100 %."""
+    if value is None:
+        return NONE
+    if 0 < value < 0.01:
+        return "<1 %"
+    if 0.99 < value < 1:
+        return ">99 %"
+    return f"{value * 100:.0f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Minutes and seconds in words, or a dash."""
+    if seconds is None:
+        return NONE
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
