@@ -77,6 +77,8 @@ class Judge:
         api_key: str | None = None,
         concurrency: int = 16,
         criteria: str = verdict.CRITERIA,
+        both_orders: bool = True,
+        remember: bool = True,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         """Connect to nothing yet.
@@ -90,6 +92,10 @@ class Judge:
             concurrency: calls under way at once; a call that a rate limit holds back keeps its
                 place, so that the load falls by itself.
             criteria: the system message.
+            both_orders: ask again with the pictures swapped; without it the preference that the
+                judge has for a place goes into the reward.
+            remember: ask once for an equal comparison. Equal ones at the same time share a call
+                in any case.
             sleep: waits some seconds; a test's own clock.
         """
         self.model = model
@@ -100,7 +106,8 @@ class Judge:
         self._criteria_hash = hashlib.sha256(criteria.encode()).hexdigest()[:16]
         self._sleep = sleep
         self._places = asyncio.Semaphore(concurrency)
-        self._verdicts: Once[str] = Once(REMEMBERED)
+        self._orders = (True, False) if both_orders else (True,)
+        self._verdicts: Once[str] = Once(REMEMBERED if remember else 0)
         self._http = httpx.AsyncClient(
             timeout=timeout_s,
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
@@ -129,23 +136,23 @@ class Judge:
             *(
                 self._answer(key, ours, reference, ours_first=ours_first)
                 for reference in references
-                for ours_first in (True, False)
+                for ours_first in self._orders
             )
         )
-        votes: list[Vote] = []
-        failures: dict[str, None] = {}
-        for place, reference in enumerate(references):
-            (first, why_first), (second, why_second) = answers[2 * place : 2 * place + 2]
-            failures.update(dict.fromkeys(why for why in (why_first, why_second) if why))
-            votes.append(
-                Vote(
-                    reference=reference.name,
-                    first=first,
-                    second=second,
-                    value=terms.vote_value(first, second),
-                )
-            )
-        return Comparison(tuple(votes), tuple(failures))
+        asked = len(self._orders)
+        votes = tuple(
+            self._vote(reference, [winner for winner, _ in answers[asked * n : asked * (n + 1)]])
+            for n, reference in enumerate(references)
+        )
+        return Comparison(votes, tuple(dict.fromkeys(why for _, why in answers if why)))
+
+    def _vote(self, reference: Picture, winners: Sequence[str | None]) -> Vote:
+        first, second = winners[0], winners[1] if len(winners) > 1 else None
+        if len(self._orders) == 1:
+            value = None if first is None else float(first == "A")
+        else:
+            value = terms.vote_value(first, second)
+        return Vote(reference=reference.name, first=first, second=second, value=value)
 
     async def _answer(
         self, key: str, ours: str, reference: Picture, *, ours_first: bool
@@ -241,12 +248,9 @@ def retry_after(response: httpx.Response) -> float | None:
         return None
     try:
         when = email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    sent = response.headers.get("Date")
-    # The server's own clock, when it shows it: ours may be off.
-    try:
+        # By the server's own clock, when it shows it: ours may be off.
+        sent = response.headers.get("Date")
         now = email.utils.parsedate_to_datetime(sent) if sent else email.utils.localtime()
-    except ValueError:
-        now = email.utils.localtime()
-    return max(0.0, (when - now).total_seconds())
+        return max(0.0, (when - now).total_seconds())
+    except (ValueError, TypeError):
+        return None

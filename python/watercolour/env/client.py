@@ -1,0 +1,415 @@
+"""The environment's client: many sessions, one call a rollout, no failure that raises.
+
+It speaks OpenEnv's socket protocol itself: importing OpenEnv's own client takes seconds, and
+this one must know a full server (wait) from a broken one (try again). All sockets live in a
+thread of their own, so that a trainer that computes does not keep pongs from being sent, and so
+that the client can be called from any thread and any event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.protocol import State
+
+from watercolour import logs
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason
+from watercolour.api.rollout import Rollout
+from watercolour.env import wire
+
+log = logs.get(__name__)
+
+#: Largest message, in bytes: a base64 painting of 1024 pixels a side is below 8 MiB.
+LARGEST_MESSAGE = 64 * 2**20
+
+#: Seconds in which a restarted server has to listen again, in each attempt.
+CONNECT_SECONDS = 30.0
+
+#: Seconds between knocks at a server that is away or full; the first, doubled up to the last.
+KNOCK_SECONDS, KNOCK_SECONDS_MOST = 0.2, 3.0
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one rollout asks of the environment.
+
+    Attributes:
+        subject: what the policy was asked to paint.
+        seed: the group's draw seed.
+        references: how many to compare with; the run's number if None.
+        return_image: bring the painting back.
+    """
+
+    subject: str
+    seed: int
+    references: int | None = None
+    return_image: bool = True
+
+
+class _Full(Exception):
+    """The server has no free session."""
+
+
+class EnvClient:
+    """A client of one environment; use it as a context manager, from any thread.
+
+    Every method waits for the client's own thread, where the sockets live.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        sessions: int = 16,
+        timeout_s: float = 300.0,
+        attempts: int = 3,
+        connect_s: float = CONNECT_SECONDS,
+    ) -> None:
+        """Start the thread; connect to nothing yet.
+
+        Args:
+            url: base URL of the environment, ``http`` or ``ws``.
+            sessions: rollouts under way at once, each on a socket of its own.
+            timeout_s: how long a reply may take; the run's ``env.messageTimeoutSeconds``.
+            attempts: tries of a rollout whose socket fails.
+            connect_s: how long each attempt waits for a server that refuses connections.
+        """
+        self._url = url.rstrip("/")
+        self._timeout_s = timeout_s
+        self._attempts = attempts
+        self._connect_s = connect_s
+        self._name = f"client-{uuid.uuid4()}"
+        self._idle: list[ClientConnection] = []
+        self._places = asyncio.Semaphore(sessions)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="watercolour-env-client", daemon=True
+        )
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel what is under way, close the sockets, end the thread. Twice is harmless."""
+        if self._loop.is_closed():
+            return
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def submit(
+        self,
+        completion: str,
+        *,
+        subject: str,
+        seed: int,
+        run: str = "",
+        step: int = -1,
+        group: int = 0,
+        index: int = 0,
+        tokens: int = 0,
+        truncated: bool = False,
+        references: int | None = None,
+        return_image: bool = True,
+    ) -> Future[Rollout]:
+        """Evaluate one completion in the client's thread.
+
+        The future brings a finished rollout, with ``reward`` None and ``unscored_reason`` set when
+        no value could be obtained; it raises for no outside fault.
+
+        Args:
+            completion: the policy's raw reply.
+            subject: what it was asked to paint.
+            seed: the group's draw seed; all members of a group meet the same references.
+            run: for the record, as are step, group, index, tokens and truncated.
+            step: optimizer step.
+            group: the prompt group within the step.
+            index: position within the group.
+            tokens: the completion's length.
+            truncated: the completion hit the token limit.
+            references: how many to compare with; the run's number if None.
+            return_image: bring the painting back.
+        """
+        rollout = Rollout(
+            run=run,
+            step=step,
+            group=group,
+            index=index,
+            subject=subject,
+            seed=seed,
+            completion=completion,
+            tokens=tokens,
+            truncated=truncated,
+        )
+        task = Task(subject, seed, references, return_image)
+        return self._start(self._evaluate(rollout, task))
+
+    async def evaluate(
+        self,
+        completion: str,
+        *,
+        subject: str,
+        seed: int,
+        run: str = "",
+        step: int = -1,
+        group: int = 0,
+        index: int = 0,
+        tokens: int = 0,
+        truncated: bool = False,
+        references: int | None = None,
+        return_image: bool = True,
+    ) -> Rollout:
+        """As :meth:`submit`, for callers with an event loop."""
+        return await asyncio.wrap_future(
+            self.submit(
+                completion,
+                subject=subject,
+                seed=seed,
+                run=run,
+                step=step,
+                group=group,
+                index=index,
+                tokens=tokens,
+                truncated=truncated,
+                references=references,
+                return_image=return_image,
+            )
+        )
+
+    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+        """Tell the environment that rollouts will come, so that renderers can start.
+
+        Args:
+            rollouts: how many; 0 takes the last announcement back.
+            until: when it lapses, in seconds since 1970.
+
+        Returns:
+            Whether the environment heard it. It is advice: a lost one costs time and nothing else.
+        """
+        return self._start(self._announce(rollouts, until))
+
+    async def announce(self, rollouts: int, until: float) -> bool:
+        """As :meth:`submit_announcement`, for callers with an event loop."""
+        return await asyncio.wrap_future(self.submit_announcement(rollouts, until))
+
+    def _start(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _shut(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*(hang_up(socket) for socket in self._idle))
+        self._idle.clear()
+
+    async def _announce(self, rollouts: int, until: float) -> bool:
+        body = {"announced": rollouts, "until": until, "client": self._name}
+        url = self._url.replace("ws", "http", 1) if self._url.startswith("ws") else self._url
+        try:
+            async with httpx.AsyncClient(timeout=5.0, trust_env=False) as http:
+                (await http.post(f"{url}/v1/demand", json=body)).raise_for_status()
+        except httpx.HTTPError as error:
+            log.warning("announcement not heard: %s", error or type(error).__name__)
+            return False
+        return True
+
+    async def _evaluate(self, rollout: Rollout, task: Task) -> Rollout:
+        """The boundary behind which every fault is a reason in the rollout."""
+        began = time.perf_counter()
+        why = ""
+        attempt = 0
+        async with self._places:
+            while attempt < self._attempts:
+                attempt += 1
+                try:
+                    done = await self._attempt(rollout, task, fresh=attempt > 1)
+                except (WebSocketException, InfrastructureError, OSError, TimeoutError) as error:
+                    why = f"{type(error).__name__}: {error}".rstrip(": ")
+                    log.warning("attempt %d at the environment failed: %s", attempt, why)
+                    if attempt < self._attempts:
+                        await asyncio.sleep(KNOCK_SECONDS * 2.0**attempt)
+                    continue
+                seconds = time.perf_counter() - began
+                return done.model_copy(
+                    update={
+                        # The server's attempts are further tries of the same rollout.
+                        "attempts": done.attempts + attempt - 1,
+                        "timings": {**done.timings, "env": seconds},
+                    }
+                )
+        return rollout.model_copy(
+            update={
+                "attempts": attempt,
+                "unscored_reason": Reason.ENV_UNAVAILABLE,
+                "unscored_detail": f"{attempt} attempts, the last: {why}",
+                "timings": {"env": time.perf_counter() - began},
+            }
+        )
+
+    async def _attempt(self, rollout: Rollout, task: Task, *, fresh: bool) -> Rollout:
+        """One exchange on one socket, which is kept only if all of it went well.
+
+        A socket that failed, or whose reply was not waited for, is thrown away: what may still
+        arrive on it can never be taken for the answer to another request.
+        """
+        socket, episode, observation = await self._opened(task, fresh=fresh)
+        kept = False
+        try:
+            reply = await self._ask(socket, "step", {"response": rollout.completion})
+            observation = observed(reply, episode)
+            done = wire.fill(rollout, observation, reply.get("reward"))
+            kept = True
+            return done
+        finally:
+            if kept:
+                self._idle.append(socket)
+            else:
+                socket.transport.abort()
+
+    async def _opened(
+        self, task: Task, *, fresh: bool
+    ) -> tuple[ClientConnection, str, dict[str, Any]]:
+        """A socket with a new episode on it; waits for a server that is away or full.
+
+        Raises:
+            InfrastructureError, OSError, WebSocketException, TimeoutError: no episode could be
+                begun in the time for it.
+        """
+        knock = KNOCK_SECONDS
+        refused_until = time.monotonic() + self._connect_s
+        full_until = time.monotonic() + self._timeout_s
+        while True:
+            socket = None if fresh else self._reusable()
+            try:
+                if socket is None:
+                    socket = await self._connect()
+                return await self._reset(socket, task)
+            except _Full:
+                if time.monotonic() >= full_until:
+                    raise InfrastructureError(
+                        Reason.ENV_UNAVAILABLE,
+                        f"no session was free for {self._timeout_s:g} s",
+                    ) from None
+            except TimeoutError:
+                raise
+            except OSError:
+                if time.monotonic() >= refused_until:
+                    raise
+            # Another idle socket may be as dead as this one.
+            fresh = True
+            await asyncio.sleep(knock * random.uniform(0.5, 1.0))
+            knock = min(2 * knock, KNOCK_SECONDS_MOST)
+
+    def _reusable(self) -> ClientConnection | None:
+        while self._idle:
+            socket = self._idle.pop()
+            if socket.state is State.OPEN:
+                return socket
+        return None
+
+    async def _connect(self) -> ClientConnection:
+        url = self._url.replace("http", "ws", 1) if self._url.startswith("http") else self._url
+        return await connect(
+            f"{url}/ws",
+            open_timeout=self._connect_s,
+            max_size=LARGEST_MESSAGE,
+            proxy=None,
+            compression=None,
+        )
+
+    async def _reset(
+        self, socket: ClientConnection, task: Task
+    ) -> tuple[ClientConnection, str, dict[str, Any]]:
+        episode = str(uuid.uuid4())
+        wanted: dict[str, Any] = {
+            "seed": task.seed,
+            "episode_id": episode,
+            "subject": task.subject,
+            "return_image": task.return_image,
+            "client": self._name,
+        }
+        if task.references is not None:
+            wanted["references"] = task.references
+        begun = False
+        try:
+            observation = observed(await self._ask(socket, "reset", wanted), episode)
+            begun = True
+            return socket, episode, observation
+        finally:
+            if not begun:
+                socket.transport.abort()
+
+    async def _ask(
+        self, socket: ClientConnection, kind: str, data: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Send one message and wait for its reply.
+
+        Raises:
+            _Full: the server has no free session.
+            InfrastructureError: it reports an error, or its reply cannot be read.
+            TimeoutError, WebSocketException: no reply came.
+        """
+        async with asyncio.timeout(self._timeout_s):
+            # A server that is full says so and closes; its last words may lie there unread.
+            with suppress(ConnectionClosed):
+                await socket.send(json.dumps({"type": kind, "data": data}))
+            text = await socket.recv()
+        try:
+            reply = json.loads(text)
+            body = reply["data"]
+            if reply["type"] == "error":
+                if body.get("code") == "CAPACITY_REACHED":
+                    raise _Full
+                raise InfrastructureError(
+                    Reason.ENV_UNAVAILABLE, f"{body.get('code')}: {body.get('message')}"
+                )
+            return body
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InfrastructureError(
+                Reason.ENV_UNAVAILABLE, f"the reply to {kind} cannot be read: {text[:120]!r}"
+            ) from error
+
+
+def observed(reply: dict[str, Any], episode: str) -> dict[str, Any]:
+    """The observation in a reply, if it belongs to the episode.
+
+    Raises:
+        InfrastructureError: it is none, or answers another request.
+    """
+    observation = reply.get("observation")
+    if not isinstance(observation, dict) or observation.get("episode_id") != episode:
+        raise InfrastructureError(
+            Reason.ENV_UNAVAILABLE, f"the reply does not belong to episode {episode}"
+        )
+    return observation
+
+
+async def hang_up(socket: ClientConnection) -> None:
+    """Tell the server that the session has ended, and close."""
+    try:
+        await socket.send(json.dumps({"type": "close"}))
+        await socket.close()
+    except WebSocketException:
+        socket.transport.abort()

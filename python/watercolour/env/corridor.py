@@ -1,0 +1,362 @@
+"""The corridor: one reply of the policy in, one finished rollout out.
+
+    extract -> gate(static) -> render queue -> gate(painting) -> length, quality, judge -> reward
+
+Each room returns a fuller copy of the rollout. A sketch's fault ends the way with the recipe's
+value of a failed gate. A fault of the infrastructure is tried again and then leaves the rollout
+unscored, with its reason; it never becomes a number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from watercolour import logs
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason, ViolationCode
+from watercolour.api.rollout import Rollout, Violation
+from watercolour.api.spec import RunSpec
+from watercolour.env import measure
+from watercolour.env.dispatch import RenderQueue
+from watercolour.env.measure import NOT_ASKED, Finding, Scoring
+from watercolour.render.client import Painted, RenderClient, SketchFault
+from watercolour.reward import adjust, recipes, terms
+from watercolour.reward import pool as pools
+from watercolour.reward.judge import Judge
+from watercolour.reward.once import Once
+from watercolour.reward.pool import Pool, Reference
+from watercolour.score.client import ScoreClient
+from watercolour.sketch import gate
+
+log = logs.get(__name__)
+
+#: Paintings that are remembered, at some 50 kB each.
+PAINTINGS = 1_024
+
+#: Seeded draws whose mean strength stands for the pool's.
+MEAN_DRAWS = 512
+
+#: Share of the client's patience after which the server answers by itself.
+PATIENCE = 0.9
+
+#: Seconds before the second attempt; doubled with each further one.
+BACKOFF_SECONDS = 0.5
+
+TOO_LATE = "there was no answer in the time that a client waits"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The references that a group meets.
+
+    Attributes:
+        references: from the pool; none when the recipe gives the judge no weight.
+        strength: share of wins that an average okay painting expects, 0 to 1; None without a draw.
+    """
+
+    references: tuple[Reference, ...] = ()
+    strength: float | None = None
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """What the corridor leads through; it opens and closes none of it.
+
+    Attributes:
+        queue: hands out the renderers' slots.
+        renderers: one client a renderer, by the URL that the queue yields.
+        scorer: None when the recipe gives quality no weight.
+        judge: None when the recipe gives the judge no weight; so with the pool.
+        pool: the references.
+    """
+
+    queue: RenderQueue
+    renderers: Mapping[str, RenderClient]
+    scorer: ScoreClient | None
+    judge: Judge | None
+    pool: Pool | None
+
+
+@dataclass(frozen=True)
+class _Render:
+    """What became of one render: a painting or the sketch's fault, and what it took."""
+
+    outcome: Painted | Violation
+    queue_seconds: float
+    render_seconds: float
+
+
+class Corridor:
+    """Evaluates replies for one run; belongs to one event loop."""
+
+    def __init__(self, spec: RunSpec, rooms: Rooms) -> None:
+        """Check nothing: the server has matched the rooms with the recipe's needs.
+
+        Raises:
+            InputError: the recipe is unknown (UnknownRecipe).
+        """
+        self.spec = spec
+        self.recipe = recipes.get(spec.recipe)
+        self._rooms = rooms
+        self._renders: Once[_Render] = Once(PAINTINGS)
+        self._scoring = None if rooms.scorer is None else Scoring(rooms.scorer, spec.scorer.prompt)
+        self._mean_draw_strength = (
+            None if rooms.pool is None else mean_draw_strength(spec, rooms.pool)
+        )
+
+    def draw(self, seed: int, per_rollout: int | None = None) -> Draw:
+        """The references of a group; equal for equal seeds.
+
+        Args:
+            seed: the group's draw seed.
+            per_rollout: how many; the run's ``references.perRollout`` if None.
+        """
+        pool = self._rooms.pool
+        if pool is None:
+            return Draw()
+        count = per_rollout or self.spec.references.per_rollout
+        drawn = tuple(pools.draw(pool, seed, count, self.spec.references.tier_shares))
+        return Draw(drawn, pools.draw_strength(drawn))
+
+    async def evaluate(
+        self, completion: str, *, subject: str, seed: int, draw: Draw, client: str
+    ) -> Rollout:
+        """All that becomes of one reply. Raises nothing for an outside fault.
+
+        Args:
+            completion: the policy's raw reply.
+            subject: what it was asked to paint.
+            seed: the group's draw seed, for the record.
+            draw: the group's references.
+            client: whose turn in the render queue this uses up.
+        """
+        deadline = asyncio.get_running_loop().time() + (
+            self.spec.env.message_timeout_seconds * PATIENCE
+        )
+        rollout = Rollout(
+            subject=subject,
+            seed=seed,
+            completion=completion,
+            references=tuple(reference.name for reference in draw.references),
+            draw_strength=draw.strength,
+        )
+        rollout = await self._inspected(rollout)
+        if rollout.gate_passed is None:
+            rollout = await self._attempted(rollout, draw, client, deadline)
+        return self._rewarded(rollout)
+
+    async def _inspected(self, rollout: Rollout) -> Rollout:
+        """With the sketch and the static gate's violations; undecided if there are none."""
+        began = time.perf_counter()
+        # A thread: a long reply must not hold up the other sessions.
+        verdict = await asyncio.to_thread(gate.inspect, rollout.completion, self.spec.recipe.gate)
+        return rollout.model_copy(
+            update={
+                "sketch": verdict.sketch,
+                "violations": tuple(verdict.violations),
+                "gate_passed": False if verdict.violations else None,
+                "terms": {"gate": 0.0} if verdict.violations else {},
+                "timings": {"gate": time.perf_counter() - began},
+            }
+        )
+
+    async def _attempted(
+        self, rollout: Rollout, draw: Draw, client: str, deadline: float
+    ) -> Rollout:
+        """Painted and measured, in as many attempts as it takes and the run allows.
+
+        What an attempt has brought is remembered, so the next one only does what is missing.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                tried = await self._painted(rollout, client, deadline)
+                if tried.gate_passed:
+                    tried = await self._measured(tried, draw, deadline)
+            except InfrastructureError as error:
+                tried = rollout.model_copy(
+                    update={"unscored_reason": error.reason, "unscored_detail": error.message}
+                )
+            tried = tried.model_copy(update={"attempts": attempt})
+            pause = BACKOFF_SECONDS * 2.0 ** (attempt - 1)
+            left = deadline - asyncio.get_running_loop().time()
+            if tried.unscored_reason is None or attempt >= self.spec.env.attempts or pause >= left:
+                return tried
+            log.warning(
+                "attempt %d is unscored: %s: %s",
+                attempt,
+                tried.unscored_reason,
+                tried.unscored_detail,
+            )
+            await asyncio.sleep(pause)
+
+    async def _painted(self, rollout: Rollout, client: str, deadline: float) -> Rollout:
+        """With the painting, or with the violation that only a render could find.
+
+        Raises:
+            InfrastructureError: no renderer, or a failing one.
+        """
+        assert rollout.sketch is not None, "the static gate admits no reply without a sketch"
+        sketch = rollout.sketch
+        made = False
+
+        async def make() -> _Render:
+            nonlocal made
+            made = True
+            return await self._render(sketch, client)
+
+        try:
+            async with asyncio.timeout_at(deadline):
+                render = await self._renders.get(sketch_key(sketch), make)
+        except TimeoutError as error:
+            raise InfrastructureError(Reason.RENDERER_UNAVAILABLE, TOO_LATE) from error
+        timings = dict(rollout.timings)
+        if made:
+            timings |= {"queue": render.queue_seconds, "render": render.render_seconds}
+        if isinstance(render.outcome, Violation):
+            return refused(rollout, render.outcome).model_copy(update={"timings": timings})
+        painted = render.outcome
+        if made:
+            timings["render_cpu"] = painted.cpu_seconds
+        rollout = rollout.model_copy(
+            update={
+                "painting": painted.painting,
+                "paint_fraction": painted.paint_fraction,
+                "shapes": painted.shapes,
+                "js_errors": tuple(painted.js_errors),
+                "timings": timings,
+                "versions": {**painted.versions, "rasterizer": painted.rasterizer},
+            }
+        )
+        blank = blank_canvas(painted.paint_fraction, self.spec.recipe.gate.min_paint_fraction)
+        return (
+            refused(rollout, blank) if blank else rollout.model_copy(update={"gate_passed": True})
+        )
+
+    async def _render(self, sketch: str, client: str) -> _Render:
+        asked = time.perf_counter()
+        async with self._rooms.queue.slot(client) as url:
+            began = time.perf_counter()
+            try:
+                outcome: Painted | Violation = await self._rooms.renderers[url].render(
+                    sketch,
+                    seed=self.spec.seed,
+                    size=self.spec.renderers.size,
+                    deadline_s=self.spec.renderers.deadline_seconds,
+                    cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
+                )
+            except SketchFault as fault:
+                outcome = fault.violation
+            return _Render(outcome, began - asked, time.perf_counter() - began)
+
+    async def _measured(self, rollout: Rollout, draw: Draw, deadline: float) -> Rollout:
+        """With length, quality and judge; a room that failed leaves its term None and a reason."""
+        assert rollout.sketch is not None
+        assert rollout.painting is not None
+        key, painting = sketch_key(rollout.sketch), rollout.painting
+        quality: Awaitable[Finding] = asyncio.sleep(0, NOT_ASKED)
+        judge: Awaitable[Finding] = asyncio.sleep(0, NOT_ASKED)
+        if self._scoring is not None:
+            quality = self._scoring.quality(key, painting)
+        if self._rooms.judge is not None:
+            judge = measure.judged(self._rooms.judge, key, painting, draw.references)
+        found = await asyncio.gather(
+            in_time(deadline, quality, Reason.SCORER_UNAVAILABLE),
+            in_time(deadline, judge, Reason.JUDGE_UNAVAILABLE),
+        )
+        return measured(rollout, quality=found[0], judge=found[1])
+
+    def _rewarded(self, rollout: Rollout) -> Rollout:
+        """With the reward, raw and adjusted, where there is one."""
+        if rollout.gate_passed is None:
+            return rollout
+        reward = self.recipe.combine(rollout.terms, rollout.gate_passed)
+        adjusted = adjust.adjust(
+            reward,
+            gate_passed=rollout.gate_passed,
+            judge_weight=self.recipe.weights["judge"],
+            draw_strength=rollout.draw_strength,
+            mean_draw_strength=self._mean_draw_strength,
+        )
+        return rollout.model_copy(update={"reward": reward, "reward_adjusted": adjusted})
+
+
+def sketch_key(sketch: str) -> str:
+    """What equal sketches share: within one run they also share the seed and the canvas."""
+    return hashlib.sha256(sketch.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def blank_canvas(paint_fraction: float, least: float) -> Violation | None:
+    """The violation of a sheet with less paint than the recipe asks for."""
+    if paint_fraction >= least:
+        return None
+    return Violation(
+        code=ViolationCode.BLANK_CANVAS,
+        message=f"paint covers {paint_fraction:.2%} of the sheet, the least is {least:.2%}",
+    )
+
+
+def refused(rollout: Rollout, violation: Violation) -> Rollout:
+    """The rollout with one more violation and a failed gate."""
+    return rollout.model_copy(
+        update={
+            "violations": (*rollout.violations, violation),
+            "gate_passed": False,
+            "terms": {"gate": 0.0},
+        }
+    )
+
+
+def measured(rollout: Rollout, *, quality: Finding, judge: Finding) -> Rollout:
+    """The admitted rollout with all its terms; None for a term that nobody was asked for."""
+    assert rollout.sketch is not None
+    timings, versions = dict(rollout.timings), dict(rollout.versions)
+    record: dict[str, object] = {}
+    for finding in (quality, judge):
+        timings |= finding.timings or {}
+        versions |= finding.versions or {}
+        record |= finding.record or {}
+    failed = next((one for one in (quality, judge) if one.reason is not None), NOT_ASKED)
+    return rollout.model_copy(
+        update={
+            **record,
+            "terms": {
+                "gate": 1.0,
+                "length": terms.length(len(rollout.sketch)),
+                "quality": quality.value,
+                "judge": judge.value,
+            },
+            "timings": timings,
+            "versions": versions,
+            "unscored_reason": failed.reason,
+            "unscored_detail": failed.detail,
+        }
+    )
+
+
+async def in_time(deadline: float, finding: Awaitable[Finding], reason: Reason) -> Finding:
+    """The finding, or one that says that it came too late for the client."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await finding
+    except TimeoutError:
+        return Finding(reason=reason, detail=TOO_LATE)
+
+
+def mean_draw_strength(spec: RunSpec, pool: Pool) -> float:
+    """The expectation of ``draw_strength`` over the pool's draws, 0 to 1.
+
+    The mean over many seeded draws: it follows whatever way of drawing the pool has, and its
+    error is one constant for the whole run.
+    """
+    references = spec.references
+    draws = (
+        pools.draw(pool, seed, references.per_rollout, references.tier_shares)
+        for seed in range(MEAN_DRAWS)
+    )
+    return sum(pools.draw_strength(drawn) for drawn in draws) / MEAN_DRAWS

@@ -1,0 +1,123 @@
+"""What the environment tells Prometheus; base units, few labels."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from watercolour.api.rollout import Rollout, Vote
+
+_SECONDS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300)
+_TENTHS = tuple(tenth / 10 for tenth in range(-10, 11))
+
+
+class Metrics:
+    """The environment's metrics in a registry of their own."""
+
+    def __init__(self) -> None:
+        """Register every metric, so that each shows from the first scrape on."""
+        self.registry = CollectorRegistry()
+        place = {"registry": self.registry}
+        self.render_seconds = Histogram(
+            "watercolour_render_seconds",
+            "Wall-clock seconds of a render, without its wait.",
+            buckets=_SECONDS,
+            **place,
+        )
+        self.queue_seconds = Histogram(
+            "watercolour_render_queue_seconds",
+            "Seconds that a render waited for a slot.",
+            buckets=_SECONDS,
+            **place,
+        )
+        self.score_seconds = Histogram(
+            "watercolour_score_seconds", "Seconds of a scorer's answer.", buckets=_SECONDS, **place
+        )
+        self.judge_seconds = Histogram(
+            "watercolour_judge_seconds",
+            "Seconds of all the judge's answers about one painting.",
+            buckets=_SECONDS,
+            **place,
+        )
+        self.queue_depth = Gauge(
+            "watercolour_render_queue_depth", "Renders that wait for a slot.", **place
+        )
+        self.renders_inflight = Gauge(
+            "watercolour_renders_inflight", "Renders that hold a slot.", **place
+        )
+        self.render_slots = Gauge(
+            "watercolour_render_slots", "Slots of the renderers that are ready.", **place
+        )
+        self.announced = Gauge(
+            "watercolour_rollouts_announced", "Rollouts that clients have announced.", **place
+        )
+        self.sessions = Gauge("watercolour_env_sessions", "Open sessions.", **place)
+        self.rollouts = Counter(
+            "watercolour_rollouts_total",
+            "Evaluated rollouts: admitted, refused by the gate, or unscored.",
+            ["outcome"],
+            **place,
+        )
+        self.unscored = Counter(
+            "watercolour_unscored_total",
+            "Rollouts without a value, by reason.",
+            ["reason"],
+            **place,
+        )
+        self.retries = Counter(
+            "watercolour_rollout_retries_total",
+            "Further attempts after a failure of the infrastructure.",
+            **place,
+        )
+        self.violations = Counter(
+            "watercolour_violations_total", "Violations of refused sketches.", ["code"], **place
+        )
+        self.cached = Counter(
+            "watercolour_renders_shared_total",
+            "Rollouts whose sketch had been painted before or was being painted.",
+            **place,
+        )
+        self.reward = Histogram(
+            "watercolour_reward", "Rewards of scored rollouts.", buckets=_TENTHS, **place
+        )
+        self.votes = Counter(
+            "watercolour_judge_votes_total",
+            "References compared: won, tie, lost, or dropped because a call failed.",
+            ["outcome"],
+            **place,
+        )
+        self.place_bias = Counter(
+            "watercolour_judge_place_ties_total",
+            "Ties by the place that the judge preferred in both orders.",
+            ["place"],
+            **place,
+        )
+
+    def observe(self, rollout: Rollout) -> None:
+        """Count one evaluated rollout."""
+        if rollout.reward is None:
+            self.rollouts.labels("unscored").inc()
+            self.unscored.labels(rollout.unscored_reason or "InternalError").inc()
+        else:
+            self.rollouts.labels("admitted" if rollout.gate_passed else "refused").inc()
+            self.reward.observe(rollout.reward)
+        self.retries.inc(rollout.attempts - 1)
+        for violation in rollout.violations:
+            self.violations.labels(violation.code.value).inc()
+        for vote in rollout.votes:
+            self._count(vote)
+        for name, histogram in (
+            ("queue", self.queue_seconds),
+            ("render", self.render_seconds),
+            ("score", self.score_seconds),
+            ("judge", self.judge_seconds),
+        ):
+            if name in rollout.timings:
+                histogram.observe(rollout.timings[name])
+
+    def _count(self, vote: Vote) -> None:
+        if vote.value is None:
+            self.votes.labels("dropped").inc()
+            return
+        self.votes.labels({1.0: "won", 0.5: "tie", 0.0: "lost"}[vote.value]).inc()
+        if vote.value == 0.5 and vote.first is not None:
+            self.place_bias.labels(vote.first).inc()
