@@ -1,0 +1,123 @@
+"""The recipes: published weights, and None on every hop."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watercolour.api import spec
+from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
+from watercolour.reward import recipes
+from watercolour.reward.adjust import adjust
+
+share = st.floats(min_value=0, max_value=1)
+term = st.one_of(st.none(), share)
+terms = st.fixed_dictionaries({"length": term, "quality": term, "judge": term})
+recipe = st.sampled_from(list(recipes.RECIPES.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "judge", "quality"),
+    [("hps-only", 0.0, 0.9), ("hps-led", 0.3, 0.6), ("judge-led", 0.6, 0.3)],
+)
+def test_the_recipes_have_the_published_weights(name: str, judge: float, quality: float) -> None:
+    weights = recipes.get(spec.Recipe(name=name)).weights
+    assert weights == {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reward"),
+    [
+        # The floor of an admitted sketch, and the published ceiling of hps-only's range.
+        ("hps-only", {"length": 0.0, "quality": 0.0}, 0.05),
+        ("hps-only", {"length": 0.5, "quality": 0.8}, 0.05 + 0.025 + 0.72),
+        ("hps-led", {"length": 1.0, "quality": 0.5, "judge": 0.75}, 0.1 + 0.3 + 0.225),
+        ("judge-led", {"length": 0.16, "quality": 0.7, "judge": 0.5}, 0.058 + 0.21 + 0.3),
+        ("judge-led", {"length": 1.0, "quality": 1.0, "judge": 1.0}, 1.0),
+    ],
+)
+def test_an_admitted_sketch_gets_the_weighted_sum(
+    name: str, values: dict[str, float | None], reward: float
+) -> None:
+    combined = recipes.combine(recipes.RECIPES[name], values, gate_passed=True)
+    assert combined == pytest.approx(reward)
+
+
+@given(recipe, terms)
+def test_a_refused_sketch_gets_what_the_recipe_says_whatever_its_terms(
+    one: recipes.Recipe, values: dict[str, float | None]
+) -> None:
+    assert one.combine(values, gate_passed=False) == 0.0
+
+
+@given(recipe, terms)
+def test_a_missing_term_with_weight_leaves_the_reward_unscored(
+    one: recipes.Recipe, values: dict[str, float | None]
+) -> None:
+    reward = one.combine(values, gate_passed=True)
+    weighted = [name for name in values if one.weights[name] > 0]
+    if any(values[name] is None for name in weighted):
+        assert reward is None
+        assert one.missing({**values, "gate": 1.0})
+    else:
+        whole = one.weights["gate"] + sum(
+            one.weights[name] * (values[name] or 0.0) for name in weighted
+        )
+        assert reward == pytest.approx(whole)
+        assert reward is not None
+        assert one.range[0] < reward <= one.range[1] + 1e-9
+
+
+def test_a_term_without_weight_may_be_missing() -> None:
+    assert recipes.combine(
+        recipes.RECIPES["hps-only"], {"length": 1.0, "quality": 0.5}, gate_passed=True
+    ) == pytest.approx(0.55)
+
+
+def test_the_runs_own_weights_replace_the_recipes() -> None:
+    own = spec.Weights(gate=0.1, length=0.0, quality=0.9, judge=0.0)
+    found = recipes.get(spec.Recipe(name="judge-led", weights=own))
+    assert found.weights == {"gate": 0.1, "length": 0.0, "quality": 0.9, "judge": 0.0}
+    assert not found.needs("judge")
+
+
+def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
+    with pytest.raises(InputError) as caught:
+        recipes.get(spec.Recipe(name="hps_led"))
+    assert caught.value.reason == Reason.UNKNOWN_RECIPE
+    assert caught.value.field == "spec.recipe.name"
+    assert caught.value.value == "hps_led"
+    text = str(caught.value)
+    assert "'hps_led'" in text
+    assert "Did you mean 'hps-led'?" in text
+    assert "hps-only, hps-led, judge-led" in text
+
+
+@given(share, share, share)
+def test_an_average_draw_changes_nothing_and_a_harder_one_raises(
+    reward: float, weight: float, strength: float
+) -> None:
+    def adjusted(mean: float) -> float | None:
+        return adjust(
+            reward,
+            gate_passed=True,
+            judge_weight=weight,
+            draw_strength=strength,
+            mean_draw_strength=mean,
+        )
+
+    assert adjusted(strength) == pytest.approx(reward)
+    harder = adjusted(1.0)
+    assert harder is not None
+    assert harder >= reward - 1e-12
+
+
+def test_refused_and_unscored_rollouts_are_not_adjusted() -> None:
+    draw = {"judge_weight": 0.6, "draw_strength": 0.9, "mean_draw_strength": 0.5}
+    assert adjust(0.0, gate_passed=False, **draw) == 0.0
+    assert adjust(None, gate_passed=True, **draw) is None
+    assert adjust(0.8, gate_passed=True, **draw) == pytest.approx(0.8 - 0.6 * 0.4)
+    draw["draw_strength"] = None  # pyright: ignore[reportArgumentType]
+    assert adjust(0.8, gate_passed=True, **draw) == 0.8
