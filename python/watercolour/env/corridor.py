@@ -23,7 +23,8 @@ from watercolour.api.spec import RunSpec
 from watercolour.env import measure
 from watercolour.env.dispatch import RenderQueue
 from watercolour.env.measure import NOT_ASKED, Finding, Scoring
-from watercolour.render.client import Painted, RenderClient, SketchFault
+from watercolour.render.client import RenderClient
+from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import adjust, recipes, terms
 from watercolour.reward import pool as pools
 from watercolour.reward.judge import Judge
@@ -85,7 +86,7 @@ class Rooms:
 class _Render:
     """What became of one render: a painting or the sketch's fault, and what it took."""
 
-    outcome: Painted | Violation
+    outcome: Painted | SketchFault
     queue_seconds: float
     render_seconds: float
 
@@ -218,18 +219,19 @@ class Corridor:
         timings = dict(rollout.timings)
         if made:
             timings |= {"queue": render.queue_seconds, "render": render.render_seconds}
-        if isinstance(render.outcome, Violation):
-            return refused(rollout, render.outcome).model_copy(update={"timings": timings})
+            if isinstance(render.outcome, Painted):
+                timings["render_cpu"] = render.outcome.cpu_seconds
+        rollout = rollout.model_copy(
+            update={"js_errors": tuple(render.outcome.js_errors), "timings": timings}
+        )
+        if isinstance(render.outcome, SketchFault):
+            return refused(rollout, render.outcome.violation)
         painted = render.outcome
-        if made:
-            timings["render_cpu"] = painted.cpu_seconds
         rollout = rollout.model_copy(
             update={
                 "painting": painted.painting,
                 "paint_fraction": painted.paint_fraction,
                 "shapes": painted.shapes,
-                "js_errors": tuple(painted.js_errors),
-                "timings": timings,
                 "versions": {**painted.versions, "rasterizer": painted.rasterizer},
             }
         )
@@ -243,7 +245,7 @@ class Corridor:
         async with self._rooms.queue.slot(client) as url:
             began = time.perf_counter()
             try:
-                outcome: Painted | Violation = await self._rooms.renderers[url].render(
+                outcome: Painted | SketchFault = await self._rooms.renderers[url].render(
                     sketch,
                     seed=self.spec.seed,
                     size=self.spec.renderers.size,
@@ -251,7 +253,7 @@ class Corridor:
                     cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
                 )
             except SketchFault as fault:
-                outcome = fault.violation
+                outcome = fault
             return _Render(outcome, began - asked, time.perf_counter() - began)
 
     async def _measured(self, rollout: Rollout, draw: Draw, deadline: float) -> Rollout:

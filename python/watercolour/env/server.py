@@ -132,7 +132,11 @@ async def opened(spec: RunSpec, near: Neighbours) -> AsyncGenerator[tuple[Corrid
             stack.push_async_callback(renderer.aclose)
         scorer = judge = None
         if near.scorer is not None:
-            scorer = ScoreClient(near.scorer)
+            scorer = ScoreClient(
+                near.scorer,
+                attempts=spec.scorer.attempts,
+                timeout_s=spec.scorer.timeout_seconds,
+            )
             stack.push_async_callback(scorer.aclose)
         if near.judge is not None:
             judge = Judge(
