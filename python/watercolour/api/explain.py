@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from watercolour.api import part
+from watercolour.api.part import fields_of, submodel
 from watercolour.api.problems import ABSENT, RULE, Problem, quote
 from watercolour.api.spec import WatercolourRun
 
@@ -86,11 +87,11 @@ def without_nulls(data: Mapping[str, Any], model: type[BaseModel]) -> dict[str, 
 
     Free mappings, such as ``grpo``, keep their nulls.
     """
-    fields = {_outer(inner, info.alias): info for inner, info in model.model_fields.items()}
+    known = fields_of(model)
     kept: dict[str, Any] = {}
     for name, value in data.items():
-        below = _submodel(fields[name].annotation) if name in fields else None
-        if value is None and name in fields:
+        below = submodel(known[name].annotation) if name in known else None
+        if value is None and name in known:
             continue
         kept[name] = without_nulls(value, below) if below and isinstance(value, Mapping) else value
     return kept
@@ -120,7 +121,7 @@ def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Prob
     else:
         family = kind.split("_", 1)[0]
         wanted = _KINDS.get(family)
-        if wanted and isinstance(detail["input"], str) and quote(detail["input"])[:1] == '"':
+        if wanted and isinstance(detail["input"], str) and detail["input"][:1].isdigit():
             remedy = f"Write {detail['input']} without quotes."
             yield Problem(field, detail["input"], f"text, not {wanted}", remedy)
         elif wanted:
@@ -177,7 +178,7 @@ def _nearest(path: Sequence[str | int]) -> str:
     """The remedy for an unknown field: a near name here, the same name elsewhere, or all names."""
     name = str(path[-1])
     here = _model_at(path[:-1])
-    names = [_outer(inner, info.alias) for inner, info in here.model_fields.items()] if here else []
+    names = list(fields_of(here)) if here else []
     lowered = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.replace("_", "").lower(), lowered, n=1, cutoff=0.7)
     if near:
@@ -188,19 +189,13 @@ def _nearest(path: Sequence[str | int]) -> str:
     return f"Fields here: {', '.join(names)}." if names else "Leave it out."
 
 
-def _outer(inner: str, alias: str | None) -> str:
-    return alias or inner
-
-
 def _description(path: Sequence[str | int]) -> str:
     """The description of the field at a path, or an empty string."""
     parent = _model_at(path[:-1])
     if parent is None or not path:
         return ""
-    for inner, info in parent.model_fields.items():
-        if _outer(inner, info.alias) == path[-1]:
-            return info.description or ""
-    return ""
+    info = fields_of(parent).get(str(path[-1]))
+    return (info.description or "") if info else ""
 
 
 def _model_at(path: Sequence[str | int]) -> type[BaseModel] | None:
@@ -209,16 +204,9 @@ def _model_at(path: Sequence[str | int]) -> type[BaseModel] | None:
     for step in path:
         if isinstance(step, int) or model is None:
             continue
-        found = {_outer(inner, info.alias): info for inner, info in model.model_fields.items()}
-        model = _submodel(found[step].annotation) if step in found else None
+        found = fields_of(model)
+        model = submodel(found[step].annotation) if step in found else None
     return model
-
-
-def _submodel(annotation: Any) -> type[BaseModel] | None:
-    """The model in an annotation such as ``Gate``, ``Gate | None`` or ``tuple[Gate, ...]``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _submodel(part))), None)
 
 
 @cache
@@ -226,10 +214,10 @@ def _all_paths() -> tuple[str, ...]:
     """Every field of a run as a dotted camelCase path."""
 
     def walk(model: type[BaseModel], prefix: str) -> Iterator[str]:
-        for inner, info in model.model_fields.items():
-            path = f"{prefix}{_outer(inner, info.alias)}"
+        for name, info in fields_of(model).items():
+            path = f"{prefix}{name}"
             yield path
-            below = _submodel(info.annotation)
+            below = submodel(info.annotation)
             if below is not None:
                 yield from walk(below, f"{path}.")
 

@@ -51,7 +51,8 @@ def from_dict(
     try:
         return WatercolourRun.model_validate(whole, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise _input_error(explain.problems(error, whole), source) from error
+        # pydantic's own words would put a password of an address into the traceback.
+        raise _input_error(explain.problems(error, whole), source) from None
 
 
 def _read(path: Path | str, source: str) -> str:

@@ -6,10 +6,11 @@ number. Field names are camelCase in YAML and JSON and snake_case in Python.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 
 class Part(BaseModel):
@@ -23,6 +24,18 @@ class Part(BaseModel):
         defer_build=True,
         allow_inf_nan=False,
     )
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """A model's fields by the names that YAML has for them."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def submodel(annotation: Any) -> type[BaseModel] | None:
+    """The model in an annotation such as ``Gate``, ``Gate | None`` or ``tuple[Gate, ...]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := submodel(part))), None)
 
 
 class Mark:

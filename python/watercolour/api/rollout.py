@@ -14,7 +14,7 @@ from watercolour.api.reasons import Reason, ViolationCode
 class Record(BaseModel):
     """A frozen value that refuses unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Violation(Record):

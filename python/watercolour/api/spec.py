@@ -76,7 +76,7 @@ class RunSpec(Part):
     model: Annotated[Model, FIXED] = Field(
         default_factory=Model, description="The policy to be trained."
     )
-    prompts: Prompts = Field(
+    prompts: Annotated[Prompts, FIXED] = Field(
         default_factory=Prompts, description="What the policy is asked to paint."
     )
     recipe: Annotated[Recipe, FIXED] = Field(
