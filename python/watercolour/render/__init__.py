@@ -1,0 +1,1 @@
+"""Sketch in, painting out: the vendored libraries, the realm, the browser, the service."""

@@ -1,0 +1,56 @@
+// Runs before p5 and p5.brush. Makes everything that varies from run to run the same, takes away
+// what could leave the realm or block it, and keeps pristine functions for the harness.
+(() => {
+  "use strict";
+  // p5.brush seeds its streams from Math.random while it loads, so the generator comes first.
+  let state = 1;
+  const random = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  Math.random = random;
+
+  const RealDate = Date;
+  const EPOCH = 1577836800000; // 2020-01-01, UTC
+  class FixedDate extends RealDate {
+    constructor(...args) {
+      super(...(args.length ? args : [EPOCH]));
+    }
+    static now() {
+      return EPOCH;
+    }
+  }
+  window.Date = FixedDate;
+  const realNow = performance.now.bind(performance);
+  Performance.prototype.now = () => 0;
+  Crypto.prototype.getRandomValues = (array) => {
+    for (let i = 0; i < array.length; i++) array[i] = Math.floor(random() * 4294967296);
+    return array;
+  };
+  Crypto.prototype.randomUUID = () => "00000000-0000-4000-8000-000000000000";
+
+  for (const name of ["alert", "confirm", "prompt", "print", "open", "stop", "close", "focus"]) {
+    window[name] = () => null;
+  }
+  // The content security policy stops fetch, sockets and workers; these need no permission.
+  for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) {
+    delete window[name];
+  }
+  Navigator.prototype.sendBeacon = () => false;
+
+  // The harness reads these before the sketch runs and then removes the name.
+  window.__watercolour = {
+    reseed: (seed) => {
+      state = seed | 0;
+    },
+    now: realNow,
+    later: window.setTimeout.bind(window),
+    shapes: 0,
+    onShape: () => {},
+    errors: [],
+  };
+  const own = window.__watercolour;
+  window.__watercolourShape = () => own.onShape();
+})();

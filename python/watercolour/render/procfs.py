@@ -1,0 +1,60 @@
+"""CPU time and memory of processes, read from /proc. A process that has gone reads as absent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """User and system time of a process, without its children; None when it has gone."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / _TICKS if fields else None
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Resident memory in bytes; None when the process has gone."""
+    try:
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        return None
+
+
+def descendants(root: int) -> list[int]:
+    """Every live process below ``root``, nearest first, without ``root`` itself."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (fields := _stat(int(entry))) and fields[0] != "Z":
+            children.setdefault(int(fields[1]), []).append(int(entry))
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        below = children.get(queue.pop(0), [])
+        found += below
+        queue += below
+    return found
+
+
+def kind(pid: int) -> str:
+    """Chromium's process type: ``renderer``, ``gpu-process`` …; ``browser`` without one."""
+    try:
+        command = (_PROC / str(pid) / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    # A forked child writes its arguments as one string, an executed one as many.
+    for argument in command.replace(b" ", b"\0").split(b"\0"):
+        if argument.startswith(b"--type="):
+            return argument[7:].decode()
+    return "browser" if command else ""
