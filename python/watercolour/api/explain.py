@@ -23,7 +23,7 @@ _KINDS = {
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
-    "string": "text (quote what YAML takes for a number or a date)",
+    "string": "text",
     "tuple": "a list",
     "dict": "a mapping of fields",
     "model": "a mapping of fields",
@@ -125,7 +125,8 @@ def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Prob
             remedy = f"Write {detail['input']} without quotes."
             yield Problem(field, detail["input"], f"text, not {wanted}", remedy)
         elif wanted:
-            yield Problem(field, detail["input"], f"not {wanted}", f"Give {wanted}.")
+            hint = "; quote what YAML takes for a number" if family == "string" else ""
+            yield Problem(field, detail["input"], f"not {wanted}", f"Give {wanted}{hint}.")
         else:
             message = detail["msg"][:1].lower() + detail["msg"][1:].rstrip(".")
             yield Problem(field, detail["input"], message, _description(path))

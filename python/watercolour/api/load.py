@@ -89,27 +89,34 @@ def _read(path: Path | str, source: str) -> str:
 
 def _with_override(data: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
     """The data with one value replaced; nothing that was passed in changes."""
-    head, _, rest = path.partition(".")
-    if not head or (rest == "" and path.endswith(".")):
-        raise InputError(
-            Reason.INVALID_SPEC,
-            f"override {path!r}: not a path of field names.",
-            remedy="Write it as spec.trainer.steps=3.",
-            field=path,
-            value=text,
+    names = path.split(".")
+    if not all(names):
+        raise _override_error(
+            path, text, "not a path of field names.", "Write it as spec.trainer.steps=3."
         )
-    if not rest:
-        return {**data, head: _yaml().value(text, f"override {path}")}
-    below = data.get(head)
-    if below is not None and not isinstance(below, Mapping):
-        raise InputError(
-            Reason.INVALID_SPEC,
-            f"override {path!r}: {head} holds a value, not fields.",
-            remedy=f"Set {head} itself.",
-            field=path,
-            value=text,
-        )
-    return {**data, head: _with_override(below or {}, rest, text)}
+    whole = dict(data)
+    at = whole
+    for position, name in enumerate(names[:-1]):
+        below = at.get(name)
+        if below is not None and not isinstance(below, Mapping):
+            outer = ".".join(names[: position + 1])
+            raise _override_error(
+                path, text, f"{outer} holds a value, not fields.", f"Set {outer} itself."
+            )
+        at[name] = dict(below or {})
+        at = at[name]
+    at[names[-1]] = _yaml().value(text, f"override {path}={text}")
+    return whole
+
+
+def _override_error(path: str, text: str, fault: str, remedy: str) -> InputError:
+    return InputError(
+        Reason.INVALID_SPEC,
+        f"override {path}={text}: {fault}",
+        remedy=remedy,
+        field=path,
+        value=text,
+    )
 
 
 def _input_error(found: list[Problem], source: str) -> InputError:

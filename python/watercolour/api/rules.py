@@ -123,11 +123,20 @@ def _references(spec: RunSpec) -> Iterator[Problem]:
 
 def _trainer(spec: RunSpec) -> Iterator[Problem]:
     trainer = spec.trainer
-    processes = trainer.replicas * trainer.processes
-    if trainer.rollouts_per_step % processes:
+    rollouts, group = trainer.rollouts_per_step, trainer.group_size
+    if rollouts % group:
+        fit = max(1, round(rollouts / group)) * group
         yield Problem(
             "trainer.rolloutsPerStep",
-            trainer.rollouts_per_step,
+            rollouts,
+            f"not a multiple of groupSize={group}",
+            f"Set rolloutsPerStep to {fit}.",
+        )
+    processes = trainer.replicas * trainer.processes
+    if rollouts % processes:
+        yield Problem(
+            "trainer.rolloutsPerStep",
+            rollouts,
             f"not a multiple of replicas={trainer.replicas} times processes={trainer.processes}",
             "Let each process have the same number of rollouts.",
         )
