@@ -39,6 +39,8 @@ class Reason(StrEnum):
     """No recipe of that name exists."""
     INVALID_POOL = "InvalidPool"
     """A reference pool has a missing, broken or unrated painting."""
+    INVALID_SKETCH = "InvalidSketch"
+    """A sketch's file cannot be read as text."""
     INVALID_MODEL = "InvalidModel"
     """The policy, its tokenizer or its adapter cannot be loaded."""
     BROWSER_MISSING = "BrowserMissing"
