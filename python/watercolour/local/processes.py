@@ -17,13 +17,14 @@ from typing import Self
 
 import httpx
 
-from watercolour.api.errors import InfrastructureError
+from watercolour.api.errors import InfrastructureError, InputError, WatercolourError
 from watercolour.api.reasons import Reason
 
 GUARD = Path(__file__).with_name("guard.py")
 #: How often an announce file or /readyz is looked at; a death wakes the wait at once.
 LOOK_SECONDS = 0.05
 LOG_TAIL_LINES = 12
+LAST_WORDS_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Supervisor:
         """Wait until each of the services has written its address.
 
         Raises:
-            InfrastructureError: one died (ComponentDied) or the deadline passed.
+            WatercolourError: one died (ComponentDied) or the deadline passed.
         """
         end = time.monotonic() + deadline_s
         for name in names:
@@ -170,7 +171,7 @@ class Supervisor:
         """Wait until each of the services answers 200 on /readyz.
 
         Raises:
-            InfrastructureError: one died (ComponentDied) or the deadline passed.
+            WatercolourError: one died (ComponentDied) or the deadline passed.
         """
         names = tuple(names)
         end = time.monotonic() + deadline_s
@@ -219,7 +220,7 @@ class Supervisor:
             The names of the services that were started again.
 
         Raises:
-            InfrastructureError: one has no restart left (ComponentDied).
+            WatercolourError: one has no restart left (ComponentDied).
         """
         again: list[str] = []
         for name in names:
@@ -274,16 +275,34 @@ def _close_stdin(process: Process) -> None:
         process.guard.stdin.close()
 
 
-def death(process: Process) -> InfrastructureError:
-    """The error that tells of a component's end, with the last lines of its log."""
+def death(process: Process) -> WatercolourError:
+    """The error that tells of a component's end, with what it said last.
+
+    A component that finds the input at fault exits with status 1, as commands do.
+    """
     code = process.exit_code or 0
     how = f"was killed by signal {code - 128}" if code > 128 else f"ended with exit status {code}"
-    said = tail(process.log, process.log_start)
-    return InfrastructureError(
+    said = last_words(tail(process.log, process.log_start))
+    kind = InputError if code == InputError.exit_code else InfrastructureError
+    return kind(
         Reason.COMPONENT_DIED,
         f"{process.service.name} {how}." + (f" It said last:\n{said}\n" if said else ""),
         remedy=f"See {process.log}.",
     )
+
+
+def last_words(text: str) -> str:
+    """The end of a log for a person: of structured lines the messages alone."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            lines.append(line)
+            continue
+        said = record.get("message") if isinstance(record, dict) else None
+        lines.append(str(said) if said else line)
+    return "\n".join(lines[-LAST_WORDS_LINES:])
 
 
 def _readiness(http: httpx.Client, url: str) -> str:

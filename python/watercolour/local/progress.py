@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -17,43 +17,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from watercolour.api.status import Progress
+
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
 #: Steps whose median duration gives the ETA; the first step, a warm-up, is never among them.
 ETA_STEPS = 20
 #: Seconds between plain lines.
 PLAIN_SECONDS = 15.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What the trainer says of itself; None is unknown."""
-
-    step: int = 0
-    steps: int = 0
-    phase: str = ""
-    eta_seconds: float | None = None
-    reward: float | None = None
-    reward_best: float | None = None
-    gate_pass_rate: float | None = None
-    unscored_rate: float | None = None
-    queue: int | None = None
-
-
-def parse(reply: Mapping[str, Any]) -> Progress:
-    """Progress from the JSON of GET /progress (the shape of ``status.progress``)."""
-    reward: Mapping[str, Any] = reply.get("reward") or {}
-    return Progress(
-        step=int(reply.get("step") or 0),
-        steps=int(reply.get("steps") or 0),
-        phase=str(reply.get("phase") or ""),
-        eta_seconds=reply.get("etaSeconds"),
-        reward=reward.get("mean"),
-        reward_best=reward.get("best"),
-        gate_pass_rate=reply.get("gatePassRate"),
-        unscored_rate=reply.get("unscoredRate"),
-        queue=reply.get("queue"),
-    )
 
 
 @dataclass
@@ -71,7 +42,7 @@ class History:
         new = progress.step > 0 and progress.step not in self.seen_at
         if new:
             self.seen_at[progress.step] = now
-            self.rewards[progress.step] = progress.reward
+            self.rewards[progress.step] = progress.reward.mean
         return new
 
     def eta_seconds(self, progress: Progress) -> float | None:
@@ -118,14 +89,19 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
+def queued(progress: Progress) -> str:
+    """Sketches that wait or are being painted, or a dash when unknown."""
+    return "–" if progress.queue is None else str(progress.queue.queued + progress.queue.inflight)
+
+
 def plain(name: str, progress: Progress, history: History) -> str:
     """The progress as one line without control characters."""
     share = progress.step / progress.steps if progress.steps else 0.0
     return (
         f"{name}  step {progress.step}/{progress.steps} ({share:.0%})  "
-        f"left {duration(history.eta_seconds(progress))}  reward {number(progress.reward)} "
+        f"left {duration(history.eta_seconds(progress))}  reward {number(progress.reward.mean)} "
         f"{sparkline(list(history.rewards.values()))}  gate {percent(progress.gate_pass_rate)}  "
-        f"unscored {percent(progress.unscored_rate)}  queue {progress.queue or 0}"
+        f"unscored {percent(progress.unscored_rate)}  queue {queued(progress)}"
     )
 
 
@@ -209,10 +185,7 @@ def panel(name: str, progress: Progress, history: History) -> Group:
     """The progress as two lines: how far, and how well."""
     far = Table.grid(padding=(0, 2))
     left = duration(history.eta_seconds(progress))
-    if progress.step:
-        doing = f"step {progress.step}/{progress.steps}"
-    else:
-        doing = progress.phase or "warming up"
+    doing = f"step {progress.step}/{progress.steps}" if progress.step else "warming up"
     far.add_row(
         Text(name, style="bold"),
         doing,
@@ -223,12 +196,12 @@ def panel(name: str, progress: Progress, history: History) -> Group:
     well = Table.grid(padding=(0, 2))
     gate, unscored = progress.gate_pass_rate, progress.unscored_rate
     well.add_row(
-        Text.assemble("reward ", (number(progress.reward), "bold")),
+        Text.assemble("reward ", (number(progress.reward.mean), "bold")),
         Text(sparkline(list(history.rewards.values())), style="cyan"),
-        f"best {number(progress.reward_best)}",
+        f"best {number(progress.reward.best)}",
         Text(f"gate {percent(gate)}", style="" if gate is None or gate >= 0.5 else "yellow"),
         Text(f"unscored {percent(unscored)}", style="yellow" if unscored else ""),
-        f"queue {progress.queue or 0}",
+        f"queue {queued(progress)}",
     )
     return Group(far, well)
 

@@ -16,14 +16,16 @@ from types import FrameType
 from typing import Any
 
 import httpx
-import yaml
 
+from watercolour.api import dump, load, locality
 from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
+from watercolour.api.status import Progress
 from watercolour.local.memory import tree_mib
 from watercolour.local.processes import Service, Supervisor, death, renderer_python
-from watercolour.local.progress import Display, parse
+from watercolour.local.progress import Display
+from watercolour.reward import recipes
 
 #: Exit status of the trainer after SIGTERM and a checkpoint.
 CHECKPOINTED = 143
@@ -82,6 +84,7 @@ def run(
     *,
     resume: bool = False,
     renderer: Path | None = None,
+    judge_key_file: Path | None = None,
     again: str = "",
 ) -> Finished:
     """Train until the last step, then return the summary.
@@ -91,6 +94,7 @@ def run(
         display: told of events and progress.
         resume: go on from the run's last checkpoint.
         renderer: the interpreter of the renderer's environment, unless it is found by itself.
+        judge_key_file: holds the bearer token of a hosted judge.
         again: the command that resumes this run, for messages.
 
     Raises:
@@ -99,15 +103,19 @@ def run(
         InterruptedRun: stopped by SIGINT or SIGTERM; ``remedy`` says how to go on.
         InfrastructureError: a component ended for good (ComponentDied), or what it said itself.
     """
+    locality.require_one_machine(wanted)
+    recipes.get(wanted.spec.recipe)
     folder = Path(wanted.spec.artifacts.path) / wanted.metadata.name
     python = renderer_python(renderer)
     prepare(folder, wanted, resume=resume)
     with locked(folder), stop_requests() as stops:
         write_spec(folder, wanted)
+        for path in locality.passed_over(wanted):
+            display.say(f"{path} speaks of a cluster and is passed over here")
         peak = _Peak()
         try:
             with Supervisor(folder / "logs") as supervisor:
-                _start(supervisor, folder, wanted.spec, python, display)
+                _start(supervisor, folder, wanted.spec, python, judge_key_file, display)
                 code = _train(supervisor, folder, resume, display, stops, peak)
                 display.say("stopping")
                 supervisor.stop(["env", "scorer", "renderer"])
@@ -176,26 +184,21 @@ def _require_same(folder: Path, wanted: WatercolourRun) -> None:
     stored = folder / "run.yaml"
     if not stored.exists():
         return
-    before: dict[str, Any] = yaml.safe_load(stored.read_text()).get("spec", {})
-    now = _plain(wanted)["spec"]
+    before, now = load.run(stored).spec, wanted.spec
     for part in IMMUTABLE:
-        if part in before and before[part] != now[part]:
+        if getattr(before, part) != getattr(now, part):
             raise InputError(
                 Reason.INVALID_SPEC,
                 f"spec.{part}: differs from the run that is resumed ({stored}).",
                 remedy=f"Put spec.{part} back, or start another run with --name.",
                 field=f"spec.{part}",
-                value=now[part],
+                value=part,
             )
-
-
-def _plain(wanted: WatercolourRun) -> dict[str, Any]:
-    return wanted.model_dump(mode="json", by_alias=True, exclude={"status"})
 
 
 def write_spec(folder: Path, wanted: WatercolourRun) -> None:
     """Write the whole specification, defaults and all, as ``run.yaml``."""
-    write_whole(folder / "run.yaml", yaml.safe_dump(_plain(wanted), sort_keys=False))
+    write_whole(folder / "run.yaml", dump.to_yaml(wanted, full=True))
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -227,7 +230,12 @@ def locked(folder: Path) -> Generator[None]:
 
 
 def _start(
-    supervisor: Supervisor, folder: Path, spec: RunSpec, python: Path, display: Display
+    supervisor: Supervisor,
+    folder: Path,
+    spec: RunSpec,
+    python: Path,
+    judge_key_file: Path | None,
+    display: Display,
 ) -> None:
     """Bring renderer, scorer and env up, in the order in which they need one another."""
     display.say("starting the renderer and the scorer")
@@ -250,6 +258,7 @@ def _start(
                 else ()
             ),
             *(("--judge", spec.judge.endpoint or scorer) if spec.judge.endpoint or scorer else ()),
+            *(("--judge-key-file", str(judge_key_file)) if judge_key_file else ()),
         )
     )
     supervisor.wait_ready([*first, "env"], START_SECONDS)
@@ -336,7 +345,7 @@ def _show(http: httpx.Client, url: str, display: Display) -> None:
         # Busy or just ended; the next look tells.
         return
     if reply.status_code == 200:
-        display.update(parse(reply.json()))
+        display.update(Progress.model_validate(reply.json()))
 
 
 def interrupted(folder: Path, again: str) -> InterruptedRun:

@@ -1,0 +1,79 @@
+"""Paint one sketch with a renderer that lives as long as the call."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from watercolour.local.processes import Supervisor, renderer_python
+from watercolour.local.run import START_SECONDS, renderer_service
+from watercolour.render.client import RenderClient
+from watercolour.render.result import Painted
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to paint.
+
+    Attributes:
+        seed: seeds p5, p5.brush and ``Math.random``.
+        size: side of the painting in pixels; None is the sketch's own canvas.
+        deadline_s: wall-clock limit of the render.
+        cpu_budget_s: CPU seconds that the sketch may use.
+    """
+
+    seed: int = 1
+    size: int | None = None
+    deadline_s: float = 60.0
+    cpu_budget_s: float = 20.0
+
+
+def paint(
+    sketch: str,
+    wish: Wish,
+    *,
+    renderer: str | None = None,
+    python: Path | None = None,
+    allow_unsandboxed: bool = False,
+) -> Painted:
+    """Paint a sketch.
+
+    Args:
+        sketch: JavaScript; it is not checked here.
+        wish: seed, size and limits.
+        renderer: URL of a running renderer; None starts one and stops it afterwards.
+        python: interpreter of the renderer's environment, unless it is found by itself.
+        allow_unsandboxed: go on without Chromium's own sandbox where the kernel lacks it.
+
+    Raises:
+        SketchFault: the sketch is at fault.
+        WatercolourError: no renderer could be started, or it failed.
+    """
+    if renderer is not None:
+        return asyncio.run(_ask(renderer, sketch, wish))
+    service = renderer_service(renderer_python(python), 1, allow_unsandboxed)
+    with (
+        tempfile.TemporaryDirectory(prefix="watercolour-") as folder,
+        Supervisor(Path(folder)) as supervisor,
+    ):
+        supervisor.start(service)
+        supervisor.wait_ready(["renderer"], START_SECONDS)
+        painted = asyncio.run(_ask(supervisor.processes["renderer"].url, sketch, wish))
+        supervisor.stop(["renderer"])
+    return painted
+
+
+async def _ask(url: str, sketch: str, wish: Wish) -> Painted:
+    client = RenderClient([url])
+    try:
+        return await client.render(
+            sketch,
+            seed=wish.seed,
+            size=wish.size,
+            deadline_s=wish.deadline_s,
+            cpu_budget_s=wish.cpu_budget_s,
+        )
+    finally:
+        await client.aclose()
