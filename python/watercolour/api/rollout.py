@@ -20,7 +20,7 @@ class Record(BaseModel):
 class Violation(Record):
     """One coded reason why the gate refused a sketch."""
 
-    code: ViolationCode
+    code: ViolationCode = Field(description="The stable word for it.")
     message: str = Field(description="One sentence for a person, naming what was found.")
     line: int | None = Field(
         default=None, ge=1, description="Line in the sketch, from 1; None when it has no place."
@@ -55,21 +55,27 @@ class Rollout(Record):
     step: int = Field(default=-1, description="Optimizer step, from 0; -1 outside a run.")
     group: int = Field(default=0, ge=0, description="The prompt group within the step.")
     index: int = Field(default=0, ge=0, description="Position within the group.")
-    subject: str = ""
+    subject: str = Field(default="", description="What was to be painted.")
     seed: int = Field(default=0, ge=0, description="Seeds the draw and the render; one a group.")
-    completion: str = ""
+    completion: str = Field(default="", description="The policy's whole reply.")
     tokens: int = Field(default=0, ge=0, description="Length of the completion in tokens.")
     truncated: bool = Field(default=False, description="The completion hit the token limit.")
 
     sketch: str | None = Field(default=None, description="None when none could be extracted.")
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[Violation, ...] = Field(
+        default=(), description="Why the gate refused the sketch; empty when it did not."
+    )
     gate_passed: bool | None = Field(
         default=None, description="None until the gate, render included, has decided."
     )
-    painting: bytes | None = Field(default=None, repr=False, description="PNG.")
-    paint_fraction: float | None = Field(default=None, ge=0, le=1)
+    painting: bytes | None = Field(default=None, repr=False, description="The PNG file.")
+    paint_fraction: float | None = Field(
+        default=None, ge=0, le=1, description="Share of pixels that are paint, 0 to 1."
+    )
     shapes: int | None = Field(default=None, ge=0, description="Filled shapes painted.")
-    js_errors: tuple[str, ...] = ()
+    js_errors: tuple[str, ...] = Field(
+        default=(), description="JavaScript errors of the page, in order."
+    )
 
     references: tuple[str, ...] = Field(default=(), description="The draw, by name.")
     draw_strength: float | None = Field(
@@ -77,19 +83,25 @@ class Rollout(Record):
         description="Expected share of wins of an average okay painting against this draw "
         "(0 to 1, from Bradley-Terry strengths); lower is a harder draw.",
     )
-    votes: tuple[Vote, ...] = ()
+    votes: tuple[Vote, ...] = Field(default=(), description="The judge's, one a reference.")
     terms: dict[str, float | None] = Field(
         default_factory=dict, description="Each term's value, 0 to 1; None unscored."
     )
     mu: float | None = Field(default=None, description="The scorer's raw mean, unbounded.")
-    reward: float | None = None
+    reward: float | None = Field(default=None, description="What the recipe made of the terms.")
     reward_adjusted: float | None = Field(
         default=None, description="The reward with the draw's difficulty taken out."
     )
-    advantage: float | None = None
-    unscored_reason: Reason | None = None
-    unscored_detail: str = ""
+    advantage: float | None = Field(
+        default=None, description="The reward less the mean of its scored group."
+    )
+    unscored_reason: Reason | None = Field(
+        default=None, description="Why there is no reward; None when there is one."
+    )
+    unscored_detail: str = Field(default="", description="The same in a sentence.")
 
     attempts: int = Field(default=1, ge=1, description="How often this rollout was tried.")
     timings: dict[str, float] = Field(default_factory=dict, description="Seconds by room.")
-    versions: dict[str, str] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(
+        default_factory=dict, description="Version of each part that had a hand in it."
+    )
