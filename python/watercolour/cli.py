@@ -257,9 +257,11 @@ def _read_sketch(path: Path) -> str:
     from watercolour.api.errors import InputError
     from watercolour.api.reasons import Reason
 
+    source = "standard input" if str(path) == "-" else str(path)
+
     def refuse(fault: str, remedy: str) -> InputError:
         return InputError(
-            Reason.INVALID_INPUT, f"{path}: {fault}.", remedy=remedy, field="FILE", value=str(path)
+            Reason.INVALID_INPUT, f"{source}: {fault}.", remedy=remedy, field="FILE", value=str(path)
         )
 
     try:
@@ -528,6 +530,8 @@ def _status(words: list[str]) -> int:
         if isinstance(error, WatercolourError):
             return tell(error, json_)
         traceback.print_exc()
+        if json_:
+            _print_json({"error": {"reason": "InternalError", "message": repr(error)}})
         click.echo(
             "\nwatercolour: a fault of ours. Please report it with the lines above.", err=True
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -25,6 +26,8 @@ GUARD = Path(__file__).with_name("guard.py")
 LOOK_SECONDS = 0.05
 LOG_TAIL_LINES = 12
 LAST_WORDS_LINES = 4
+#: Whose error it is, which the component's name already says.
+_PROGRAM = re.compile(r"^watercolour(\.[\w.]+)?: ")
 
 
 @dataclass(frozen=True)
@@ -278,16 +281,26 @@ def _close_stdin(process: Process) -> None:
 def death(process: Process) -> WatercolourError:
     """The error that tells of a component's end, with what it said last.
 
-    A component that finds the input at fault exits with status 1, as commands do.
+    A component that finds the input at fault says so and exits with status 1, as commands do; one
+    that breaks ends with a traceback.
     """
     code = process.exit_code or 0
+    text = tail(process.log, process.log_start)
+    said = last_words(text)
+    broken = "Traceback (most recent call last)" in text
+    if code in (InputError.exit_code, InfrastructureError.exit_code) and said and not broken:
+        kind = InputError if code == InputError.exit_code else InfrastructureError
+        return kind(
+            Reason.COMPONENT_DIED,
+            f"{process.service.name}: {said.splitlines()[-1]}",
+            remedy=f"(Its log is {process.log}.)",
+        )
     how = f"was killed by signal {code - 128}" if code > 128 else f"ended with exit status {code}"
-    said = last_words(tail(process.log, process.log_start))
-    kind = InputError if code == InputError.exit_code else InfrastructureError
-    return kind(
+    shown = "".join(f"\n  {line}" for line in said.splitlines())
+    return InfrastructureError(
         Reason.COMPONENT_DIED,
-        f"{process.service.name} {how}." + (f" It said last:\n{said}\n" if said else ""),
-        remedy=f"See {process.log}.",
+        f"{process.service.name} {how}; its log is {process.log}."
+        + (f" It said last:{shown}" if said else ""),
     )
 
 
@@ -302,7 +315,7 @@ def last_words(text: str) -> str:
             continue
         said = record.get("message") if isinstance(record, dict) else None
         lines.append(str(said) if said else line)
-    return "\n".join(lines[-LAST_WORDS_LINES:])
+    return "\n".join(_PROGRAM.sub("", line) for line in lines[-LAST_WORDS_LINES:])
 
 
 def _readiness(http: httpx.Client, url: str) -> str:
