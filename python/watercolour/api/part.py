@@ -93,12 +93,8 @@ PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET)]
 class SecretRef(Part):
     """Where a secret value lies. The value itself never stands in the specification."""
 
-    name: Name | None = Field(default=None, description="The Secret's name, in a cluster.")
+    name: Name = Field(description="The Secret's name.")
     key: Line = Field(default="token", description="The key within that Secret.")
-    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
-        default=None,
-        description="The environment variable that holds the value, on one machine.",
-    )
 
 
 class Resources(Part):

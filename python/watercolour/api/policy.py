@@ -46,8 +46,10 @@ class Model(Part):
     cache_claim: Annotated[Name | None, CLUSTER] = Field(
         default=None, description="PersistentVolumeClaim that caches hub downloads between runs."
     )
-    token_secret_ref: SecretRef | None = Field(
-        default=None, description="The hub's access token, for models that need one."
+    token_secret_ref: Annotated[SecretRef | None, CLUSTER] = Field(
+        default=None,
+        description="The hub's access token, for models that need one. One machine uses the token of "
+        "its own login.",
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from watercolour.api.problems import ABSENT, Problem
 
 if TYPE_CHECKING:
-    from watercolour.api.part import Resources, SecretRef
+    from watercolour.api.part import Resources
     from watercolour.api.spec import RunSpec
 
 #: Fields of TRL's GRPOConfig that the specification sets from fields of its own.
@@ -79,7 +79,6 @@ def _model(spec: RunSpec) -> Iterator[Problem]:
         yield Problem(
             "model.revision", spec.model.revision, "model.id is a folder", "Leave revision out."
         )
-    yield from _secret("model.tokenSecretRef", spec.model.token_secret_ref)
 
 
 def _prompts(spec: RunSpec) -> Iterator[Problem]:
@@ -262,12 +261,9 @@ def _judge(spec: RunSpec) -> Iterator[Problem]:
             "judge.endpoint is given too",
             "Keep one of endpoint and deploy.",
         )
-    yield from _secret("judge.secretRef", judge.secret_ref)
 
 
 def _cluster(spec: RunSpec) -> Iterator[Problem]:
-    if spec.artifacts.hub:
-        yield from _secret("artifacts.hub.secretRef", spec.artifacts.hub.secret_ref)
     for component in ("trainer", "env"):
         for entry in getattr(spec.egress, component):
             if entry != "all" and not _is_cidr(entry):
@@ -285,16 +281,6 @@ def _cluster(spec: RunSpec) -> Iterator[Problem]:
                 "renderers run hostile code, so this cannot change",
                 f"Keep to {', '.join(RENDERER_TEMPLATE_FIELDS)}.",
             )
-
-
-def _secret(field: str, ref: SecretRef | None) -> Iterator[Problem]:
-    if ref and bool(ref.name) == bool(ref.env):
-        yield Problem(
-            field,
-            ABSENT,
-            "needs exactly one of name and env",
-            "Give name (a Secret of the cluster) or env (a variable of this machine).",
-        )
 
 
 def _resources(field: str, resources: Resources) -> Iterator[Problem]:

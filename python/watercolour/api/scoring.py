@@ -123,7 +123,10 @@ class Judge(Part):
         default=None,
         description="What makes a painting win, in words; unset is the published text.",
     )
-    secret_ref: SecretRef | None = Field(default=None, description="The endpoint's API key.")
+    secret_ref: Annotated[SecretRef | None, CLUSTER] = Field(
+        default=None,
+        description="The endpoint's API key. On one machine: `--judge-key-file`.",
+    )
     order: Literal["both", "first"] = Field(
         default="both",
         description="`both` asks twice with the pictures swapped; `first` halves the calls and "

@@ -286,8 +286,7 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
     (
         {"judge": {"secretRef": {}}},
-        "spec.judge.secretRef: needs exactly one of name and env. "
-        "Give name (a Secret of the cluster) or env (a variable of this machine).",
+        "spec.judge.secretRef.name: missing. Add name: The Secret's name.",
     ),
     (
         {"renderers": {"scaling": {"min": 9}}},
