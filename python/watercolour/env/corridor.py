@@ -19,7 +19,7 @@ from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Rollout, Violation
-from watercolour.api.spec import RunSpec
+from watercolour.api.spec import RunSpec, TierShares
 from watercolour.env import measure
 from watercolour.env.dispatch import RenderQueue
 from watercolour.env.measure import NOT_ASKED, Finding, Scoring
@@ -38,9 +38,6 @@ log = logs.get(__name__)
 #: Paintings that are remembered, at some 50 kB each.
 PAINTINGS = 1_024
 
-#: Seeded draws whose mean strength stands for the pool's.
-MEAN_DRAWS = 512
-
 #: Share of the client's patience after which the server answers by itself.
 PATIENCE = 0.9
 
@@ -57,10 +54,12 @@ class Draw:
     Attributes:
         references: from the pool; none when the recipe gives the judge no weight.
         strength: share of wins that an average okay painting expects, 0 to 1; None without a draw.
+        mean_strength: the same, expected over all draws of this size.
     """
 
     references: tuple[Reference, ...] = ()
     strength: float | None = None
+    mean_strength: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,6 @@ class Corridor:
         self._rooms = rooms
         self._renders: Once[_Render] = Once(PAINTINGS)
         self._scoring = None if rooms.scorer is None else Scoring(rooms.scorer, spec.scorer.prompt)
-        self._mean_draw_strength = (
-            None if rooms.pool is None else mean_draw_strength(spec, rooms.pool)
-        )
 
     def draw(self, seed: int, per_rollout: int | None = None) -> Draw:
         """The references of a group; equal for equal seeds.
@@ -115,13 +111,17 @@ class Corridor:
         Args:
             seed: the group's draw seed.
             per_rollout: how many; the run's ``references.perRollout`` if None.
+
+        Raises:
+            InputError: a tier of the pool has too few paintings (InvalidPool).
         """
         pool = self._rooms.pool
         if pool is None:
             return Draw()
         count = per_rollout or self.spec.references.per_rollout
-        drawn = tuple(pools.draw(pool, seed, count, self.spec.references.tier_shares))
-        return Draw(drawn, pools.draw_strength(drawn))
+        shares = self.spec.references.tier_shares
+        drawn = pools.draw(pool, seed, count, shares)
+        return Draw(drawn, pools.draw_strength(drawn), mean_draw_strength(pool, count, shares))
 
     async def evaluate(
         self, completion: str, *, subject: str, seed: int, draw: Draw, client: str
@@ -148,7 +148,7 @@ class Corridor:
         rollout = await self._inspected(rollout)
         if rollout.gate_passed is None:
             rollout = await self._attempted(rollout, draw, client, deadline)
-        return self._rewarded(rollout)
+        return self._rewarded(rollout, draw)
 
     async def _inspected(self, rollout: Rollout) -> Rollout:
         """With the sketch and the static gate's violations; undecided if there are none."""
@@ -194,6 +194,8 @@ class Corridor:
                 tried.unscored_reason,
                 tried.unscored_detail,
             )
+            # What took time once is remembered and takes none the next time.
+            rollout = rollout.model_copy(update={"timings": tried.timings})
             await asyncio.sleep(pause)
 
     async def _painted(self, rollout: Rollout, client: str, deadline: float) -> Rollout:
@@ -261,19 +263,23 @@ class Corridor:
         assert rollout.sketch is not None
         assert rollout.painting is not None
         key, painting = sketch_key(rollout.sketch), rollout.painting
-        quality: Awaitable[Finding] = asyncio.sleep(0, NOT_ASKED)
-        judge: Awaitable[Finding] = asyncio.sleep(0, NOT_ASKED)
-        if self._scoring is not None:
-            quality = self._scoring.quality(key, painting)
-        if self._rooms.judge is not None:
-            judge = measure.judged(self._rooms.judge, key, painting, draw.references)
         found = await asyncio.gather(
-            in_time(deadline, quality, Reason.SCORER_UNAVAILABLE),
-            in_time(deadline, judge, Reason.JUDGE_UNAVAILABLE),
+            in_time(deadline, self._quality(key, painting), Reason.SCORER_UNAVAILABLE),
+            in_time(deadline, self._judged(key, painting, draw), Reason.JUDGE_UNAVAILABLE),
         )
         return measured(rollout, quality=found[0], judge=found[1])
 
-    def _rewarded(self, rollout: Rollout) -> Rollout:
+    async def _quality(self, key: str, painting: bytes) -> Finding:
+        if self._scoring is None:
+            return NOT_ASKED
+        return await self._scoring.quality(key, painting)
+
+    async def _judged(self, key: str, painting: bytes, draw: Draw) -> Finding:
+        if self._rooms.judge is None:
+            return NOT_ASKED
+        return await measure.judged(self._rooms.judge, key, painting, draw.references)
+
+    def _rewarded(self, rollout: Rollout, draw: Draw) -> Rollout:
         """With the reward, raw and adjusted, where there is one."""
         if rollout.gate_passed is None:
             return rollout
@@ -282,8 +288,8 @@ class Corridor:
             reward,
             gate_passed=rollout.gate_passed,
             judge_weight=self.recipe.weights["judge"],
-            draw_strength=rollout.draw_strength,
-            mean_draw_strength=self._mean_draw_strength,
+            draw_strength=draw.strength,
+            mean_draw_strength=draw.mean_strength,
         )
         return rollout.model_copy(update={"reward": reward, "reward_adjusted": adjusted})
 
@@ -350,15 +356,18 @@ async def in_time(deadline: float, finding: Awaitable[Finding], reason: Reason) 
         return Finding(reason=reason, detail=TOO_LATE)
 
 
-def mean_draw_strength(spec: RunSpec, pool: Pool) -> float:
-    """The expectation of ``draw_strength`` over the pool's draws, 0 to 1.
+def mean_draw_strength(pool: Pool, count: int, shares: TierShares) -> float:
+    """The expectation of ``draw_strength`` over the draws of so many references, 0 to 1.
 
-    The mean over many seeded draws: it follows whatever way of drawing the pool has, and its
-    error is one constant for the whole run.
+    A draw's strength is a mean over its references, and within a tier every reference is drawn
+    equally often, so the expectation is the tiers' own means, weighted by their places.
     """
-    references = spec.references
-    draws = (
-        pools.draw(pool, seed, references.per_rollout, references.tier_shares)
-        for seed in range(MEAN_DRAWS)
+    places = pools.allocate(count, shares)
+    return (
+        sum(
+            number * pools.draw_strength(pool.tier(tier))
+            for tier, number in places.items()
+            if number
+        )
+        / count
     )
-    return sum(pools.draw_strength(drawn) for drawn in draws) / MEAN_DRAWS

@@ -71,9 +71,9 @@ class Metrics:
         self.violations = Counter(
             "watercolour_violations_total", "Violations of refused sketches.", ["code"], **place
         )
-        self.cached = Counter(
+        self.shared = Counter(
             "watercolour_renders_shared_total",
-            "Rollouts whose sketch had been painted before or was being painted.",
+            "Rollouts with a painting that had been made, or was being made, for another one.",
             **place,
         )
         self.reward = Histogram(
@@ -101,6 +101,8 @@ class Metrics:
             self.rollouts.labels("admitted" if rollout.gate_passed else "refused").inc()
             self.reward.observe(rollout.reward)
         self.retries.inc(rollout.attempts - 1)
+        if rollout.painting is not None and "render" not in rollout.timings:
+            self.shared.inc()
         for violation in rollout.violations:
             self.violations.labels(violation.code.value).inc()
         for vote in rollout.votes:

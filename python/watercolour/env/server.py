@@ -39,6 +39,7 @@ from watercolour.reward import pool, recipes
 from watercolour.reward.judge import Judge
 from watercolour.reward.verdict import CRITERIA
 from watercolour.score.client import ScoreClient
+from watercolour.sketch import exports
 
 log = logs.get(__name__)
 
@@ -123,7 +124,9 @@ def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
 
 
 @asynccontextmanager
-async def opened(spec: RunSpec, near: Neighbours) -> AsyncGenerator[tuple[Corridor, RenderQueue]]:
+async def opened(
+    spec: RunSpec, near: Neighbours, rated: pool.Pool | None
+) -> AsyncGenerator[tuple[Corridor, RenderQueue]]:
     """A corridor with all its clients open, and the render queue at work."""
     async with AsyncExitStack() as stack:
         queue = await stack.enter_async_context(RenderQueue(near.renderers))
@@ -150,12 +153,22 @@ async def opened(spec: RunSpec, near: Neighbours) -> AsyncGenerator[tuple[Corrid
                 remember=spec.judge.cache.enabled,
             )
             stack.push_async_callback(judge.aclose)
-        rated = None if judge is None else pool.load(spec.references.pool)
         yield Corridor(spec, Rooms(queue, renderers, scorer, judge, rated)), queue
 
 
 def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
-    """The server's application; its lifespan opens and closes everything."""
+    """The server's application; its lifespan opens and closes everything.
+
+    Raises:
+        InputError: the pool cannot be used (InvalidPool), or the gate allows a method that
+            p5.brush does not have.
+    """
+    # What is wrong with the input shows now, not in the middle of the first rollout.
+    exports.allowed(spec.recipe.gate)
+    references = spec.references
+    rated = None if near.judge is None else pool.load(references.pool)
+    if rated is not None:
+        pool.draw(rated, spec.seed, references.per_rollout, references.tier_shares)
     metrics, announcements = Metrics(), Announcements()
     state: dict[str, Shared] = {}
 
@@ -177,7 +190,7 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
-        async with openenv_lifespan(inner), opened(spec, near) as (corridor, queue):
+        async with openenv_lifespan(inner), opened(spec, near, rated) as (corridor, queue):
             state["shared"] = Shared(corridor, announcements, metrics)
             metrics.queue_depth.set_function(lambda: queue.queued)
             metrics.renders_inflight.set_function(lambda: queue.inflight)
