@@ -117,10 +117,10 @@ def _spans(axes: Axes, spans: Iterable[Span]) -> Iterable[str]:
         left, right = max(LEFT, left), min(WIDTH - RIGHT, right)
         y = axes.y(span.mean)
         yield f'<path class="level" d="M{left:.1f} {y:.1f}H{right:.1f}"/>'
-        # The label stays inside the drawing on either side.
+        # At the band's top, where the curves rarely are, and inside the drawing on either side.
         anchor, x = ("start", left + 4) if left < WIDTH / 2 else ("end", right - 4)
         yield (
-            f'<text class="level" text-anchor="{anchor}" x="{x:.1f}" y="{y - 7:.1f}">'
+            f'<text class="level" text-anchor="{anchor}" x="{x:.1f}" y="{TOP + 17:.1f}">'
             f"{escape(span.label)}</text>"
         )
 

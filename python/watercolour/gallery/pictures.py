@@ -6,31 +6,43 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 
 from watercolour.gallery.record import Entry, RunRecord
 
-#: Side of a thumbnail in pixels: sharp at 96 CSS pixels on most screens, about 3 kB.
-THUMB = 144
-WEBP_QUALITY = 62
+#: Side in pixels of a small copy that the run's folder lacks.
+SMALL = 96
+WEBP_QUALITY = 80
 
 PAPER = (250, 246, 238)
 INK = (58, 54, 48)
 FAINT = (150, 142, 130)
 
 
-@lru_cache(maxsize=8192)
-def thumbnail(path: Path, side: int = THUMB) -> str | None:
-    """The painting as a small WebP ``data:`` URI; None when the file is missing or broken."""
-    small = _small(path, side)
+def small_copy(record: RunRecord, entry: Entry) -> str | None:
+    """The painting's small copy as a ``data:`` URI; None when there is none or it is broken."""
+    if entry.thumb is not None:
+        try:
+            return _data_uri((record.folder / entry.thumb).read_bytes())
+        except OSError:
+            pass
+    return shrunk(record, entry, SMALL)
+
+
+def shrunk(record: RunRecord, entry: Entry, side: int) -> str | None:
+    """The painting as a WebP of that side as a ``data:`` URI; None as in :func:`small_copy`."""
+    small = _small(record.folder / entry.painting, side) if entry.painting else None
     if small is None:
         return None
     out = io.BytesIO()
     small.save(out, "WEBP", quality=WEBP_QUALITY, method=4)
-    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode()
+    return _data_uri(out.getvalue())
+
+
+def _data_uri(webp: bytes) -> str:
+    return "data:image/webp;base64," + base64.b64encode(webp).decode()
 
 
 def _small(path: Path, side: int) -> Image.Image | None:
@@ -88,8 +100,8 @@ def strip_caption(record: RunRecord) -> str:
     """What the strip shows, so that nobody takes it for a selection of the best."""
     steps = [entry.rollout.step for entry in record.entries]
     return (
-        f"{record.name}, step {min(steps)} to {max(steps)}: of each subject at each step shown, "
-        "the painting of median reward among those that the gate admitted; – where it admitted none."
+        f"{record.name}, step {min(steps)} to {max(steps)}: of each subject the painting of median reward "
+        "among those that the gate admitted at the step; – where it admitted none."
     )
 
 

@@ -25,10 +25,12 @@ class Entry:
     Attributes:
         rollout: the record, without the painting's bytes.
         painting: path relative to the run's folder; None when there is none.
+        thumb: the same of a small copy.
     """
 
     rollout: Rollout
     painting: str | None
+    thumb: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,18 +134,8 @@ def _summary(path: Path, damaged: list[tuple[str, str]]) -> Mapping[str, Any]:
 
 
 def _rows(path: Path) -> Iterator[Entry]:
-    known = Rollout.model_fields
-    for row in pq.read_table(path).to_pylist():
-        painting = row.pop("painting", None)
-        values = {name: _value(name, value) for name, value in row.items() if name in known}
-        yield Entry(Rollout.model_validate(values), painting or None)
-
-
-#: Columns that hold JSON text, because their keys differ from rollout to rollout.
-_JSON_COLUMNS = ("terms", "timings", "versions", "violations", "votes")
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in _JSON_COLUMNS and isinstance(value, str):
-        return json.loads(value)
-    return value
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist(maps_as_pydicts="strict")
+    for row in rows:
+        # A column that a later version adds is no reason to refuse an old or a new run.
+        values = {name: value for name, value in row.items() if name in Rollout.model_fields}
+        yield Entry(Rollout.model_validate(values), row.get("painting_file"), row.get("thumb_file"))

@@ -15,7 +15,7 @@ from watercolour.api.rollout import Rollout
 from watercolour.gallery import figures
 from watercolour.gallery.chart import Line, Span, draw
 from watercolour.gallery.figures import Decomposition, Step
-from watercolour.gallery.pictures import strip_cells, thumbnail
+from watercolour.gallery.pictures import shrunk, small_copy, strip_cells
 from watercolour.gallery.record import Entry, RunRecord
 
 NONE = "–"
@@ -100,8 +100,10 @@ def context(record: RunRecord) -> dict[str, Any]:
         "bad_reward": figures.BAD_REWARD,
         "charts": _charts(curve, first, last),
         "strip": _strip(record, numbers),
-        "best": [_tile(record, e, numbers, LARGE) for e in best(record.entries)[:BEST]],
-        "worst": [_tile(record, e, numbers, LARGE) for e in best(record.entries)[::-1][:BEST]],
+        "best": [_tile(record, e, numbers, LARGE) for e in ranked(record.entries)[:BEST]],
+        "worst": [
+            _tile(record, e, numbers, LARGE) for e in ranked(record.entries, worst=True)[:BEST]
+        ],
         "violations": figures.violation_counts(every),
         "unscored": figures.unscored_counts(every),
         "timings": figures.timings(every),
@@ -192,14 +194,16 @@ def _spans(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) -> 
     return spans
 
 
-def best(entries: Iterable[Entry]) -> list[Entry]:
-    """Admitted and scored paintings, the best first; of equal sketches only the first."""
+def ranked(entries: Iterable[Entry], *, worst: bool = False) -> list[Entry]:
+    """Admitted and scored paintings, the best (or worst) first; equal sketches only once."""
+    sign = 1 if worst else -1
+    scored = [e for e in entries if e.rollout.gate_passed and e.rollout.reward is not None]
+    scored = [entry for entry in scored if entry.painting]
+    scored.sort(key=lambda entry: sign * (entry.rollout.reward or 0.0))
     kept: dict[str, Entry] = {}
-    for entry in entries:
-        rollout = entry.rollout
-        if rollout.gate_passed and rollout.reward is not None and entry.painting:
-            kept.setdefault(rollout.sketch or str(id(entry)), entry)
-    return sorted(kept.values(), key=lambda entry: -(entry.rollout.reward or 0.0))
+    for entry in scored:
+        kept.setdefault(entry.rollout.sketch or entry.painting or "", entry)
+    return list(kept.values())
 
 
 def _strip(record: RunRecord, numbers: dict[int, int]) -> list[tuple[str, list[Tile]]]:
@@ -207,7 +211,7 @@ def _strip(record: RunRecord, numbers: dict[int, int]) -> list[tuple[str, list[T
         (
             subject,
             [
-                _tile(record, cell.entry, numbers, LARGE)
+                _tile(record, cell.entry, numbers, LARGE, f"step {cell.step} · ")
                 if cell.entry
                 else Tile(-1, None, None, f"step {cell.step}", "none admitted")
                 for cell in cells
@@ -229,15 +233,17 @@ def _row(
     return StepRow(step, ", ".join(subjects), tiles)
 
 
-def _tile(record: RunRecord, entry: Entry, numbers: dict[int, int], side: int = 0) -> Tile:
+def _tile(
+    record: RunRecord, entry: Entry, numbers: dict[int, int], side: int = 0, prefix: str = ""
+) -> Tile:
+    """A tile; with ``side`` the painting is shrunk to it, without it is the small copy."""
     rollout = entry.rollout
-    path = record.folder / entry.painting if entry.painting else None
-    thumb = (thumbnail(path, side) if side else thumbnail(path)) if path else None
+    thumb = shrunk(record, entry, side) if side else small_copy(record, entry)
     return Tile(
         number=numbers[id(entry)],
         thumb=thumb,
         painting=entry.painting,
-        caption=number(rollout.reward),
+        caption=f"{prefix}{number(rollout.reward)}",
         alt=f"{rollout.subject}, step {rollout.step}, {_state(rollout)}",
     )
 

@@ -185,7 +185,9 @@ def panel(name: str, progress: Progress, history: History) -> Group:
     """The progress as two lines: how far, and how well."""
     far = Table.grid(padding=(0, 2))
     left = duration(history.eta_seconds(progress))
-    doing = f"step {progress.step}/{progress.steps}" if progress.step else "warming up"
+    # The trainer names its phase beside what ``status.progress`` holds.
+    phase = str((progress.model_extra or {}).get("phase") or "starting")
+    doing = f"step {progress.step}/{progress.steps}" if progress.step else phase
     far.add_row(
         Text(name, style="bold"),
         doing,

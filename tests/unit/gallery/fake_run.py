@@ -1,20 +1,19 @@
-"""A run's folder as the trainer leaves it; Pillow draws the paintings in place of a policy."""
+"""A run's folder, written by the trainer's own code; Pillow paints in place of a policy."""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 from PIL import Image, ImageDraw, ImageFilter
 
 from watercolour.api import Reason, Rollout, Violation, ViolationCode, Vote
+from watercolour.train.artifacts import Artifacts
 
 SUBJECTS = ("a peach hibiscus", "a blue iris", "a red poppy", "a yellow daisy")
 COLOURS = ((240, 150, 110), (80, 90, 190), (205, 50, 45), (235, 190, 40))
@@ -35,8 +34,8 @@ function draw() {
 """
 
 
-def flower(path: Path, colour: tuple[int, int, int], skill: float, chance: random.Random) -> None:
-    """Five soft petals; with little skill they are hard, muddy and off the middle."""
+def flower(colour: tuple[int, int, int], skill: float, chance: random.Random) -> bytes:
+    """PNG of five soft petals; with little skill they are hard, muddy and off the middle."""
     sheet = Image.new("RGB", (192, 192), (250, 245, 232))
     x, y = (96 + chance.gauss(0, 30 * (1 - skill)) for _ in range(2))
     for layer in range(3):
@@ -50,8 +49,9 @@ def flower(path: Path, colour: tuple[int, int, int], skill: float, chance: rando
             pen.ellipse((px - size, py - size, px + size, py + size), fill=(*muddy, 90))
         wash = wash.filter(ImageFilter.GaussianBlur(0.5 + 3 * skill))
         sheet.paste(wash, mask=wash)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sheet.save(path)
+    out = io.BytesIO()
+    sheet.save(out, "PNG")
+    return out.getvalue()
 
 
 def rollout(step: int, group: int, index: int, steps: int, chance: random.Random) -> Rollout:
@@ -130,6 +130,7 @@ def make(
     seed: int = 1,
 ) -> Path:
     """Write a run's folder; ``change`` may alter any rollout before it is stored."""
+    folder.mkdir(parents=True, exist_ok=True)
     chance = random.Random(seed)
     total = planned or steps
     for step in range(steps):
@@ -137,7 +138,7 @@ def make(
             change(rollout(step, index // (size // 2), index % (size // 2), total, chance))
             for index in range(size)
         ]
-        write_step(folder, step, made, chance)
+        Artifacts(folder).add_rollouts(step, [painted(one, chance) for one in made])
     spec = {
         "apiVersion": "watercolour.dev/v1alpha1",
         "kind": "WatercolourRun",
@@ -150,18 +151,10 @@ def make(
     return folder
 
 
-def write_step(folder: Path, step: int, made: list[Rollout], chance: random.Random) -> None:
-    """Write one step's paintings and its parquet file."""
-    rows: list[dict[str, Any]] = []
-    for number, one in enumerate(made):
-        row = one.model_dump(mode="json")
-        if one.gate_passed:
-            row["painting"] = f"paintings/{step:04}/{number:02}.png"
-            skill = one.terms.get("quality") or 0.0
-            flower(folder / row["painting"], COLOURS[SUBJECTS.index(one.subject)], skill, chance)
-        rows.append(row)
-    (folder / "rollouts").mkdir(parents=True, exist_ok=True)
-    for row in rows:
-        for column in ("terms", "timings", "versions", "violations", "votes"):
-            row[column] = json.dumps(row[column])
-    pq.write_table(pa.Table.from_pylist(rows), folder / "rollouts" / f"{step:04}.parquet")
+def painted(rollout: Rollout, chance: random.Random) -> Rollout:
+    """The rollout with its painting, if the gate admitted it."""
+    if not rollout.gate_passed:
+        return rollout
+    colour = COLOURS[SUBJECTS.index(rollout.subject)]
+    picture = flower(colour, rollout.terms.get("quality") or 0.0, chance)
+    return rollout.model_copy(update={"painting": picture})

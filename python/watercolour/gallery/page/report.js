@@ -100,7 +100,10 @@
       ...section("Figures", table(facts)),
       ...(timings.length ? section("Time by room", table(timings)) : []),
     ].filter((part) => part !== null));
-    if (!panel.open) panel.showModal();
+    if (!panel.open) {
+      panel.showModal();
+      panel.focus();
+    }
     panel.scrollTop = 0;
   };
   const move = (by) => {
