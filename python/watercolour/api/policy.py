@@ -48,8 +48,8 @@ class Model(Part):
     )
     token_secret_ref: Annotated[SecretRef | None, CLUSTER] = Field(
         default=None,
-        description="The hub's access token, for models that need one. One machine uses the token of "
-        "its own login.",
+        description="The hub's access token, for models that need one. One machine uses the token "
+        "of its own login.",
     )
 
 
