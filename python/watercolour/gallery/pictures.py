@@ -100,8 +100,9 @@ def strip_caption(record: RunRecord) -> str:
     """What the strip shows, so that nobody takes it for a selection of the best."""
     steps = [entry.rollout.step for entry in record.entries]
     return (
-        f"{record.name}, step {min(steps)} to {max(steps)}: of each subject the painting of median reward "
-        "among those that the gate admitted at the step; – where it admitted none."
+        f"{record.name}, step {min(steps)} to {max(steps)}: of each subject the painting of median "
+        "reward among those that the gate admitted at the step; an empty frame where it admitted "
+        "none."
     )
 
 
@@ -143,7 +144,6 @@ def _cell(
     picture = _small(path, side) if path else None
     if picture is None:
         pen.rectangle((left, top, left + side - 1, top + side - 1), outline=FAINT)
-        pen.text((left + side // 2 - 3, top + side // 2 - 8), "–", fill=FAINT, font=font)
     else:
         picture = picture.resize((side, side), Image.Resampling.LANCZOS)
         sheet.paste(picture, at)

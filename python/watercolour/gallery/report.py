@@ -33,6 +33,7 @@ class Tile:
     painting: str | None
     caption: str
     alt: str
+    blank: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,15 @@ def _tile(
         painting=entry.painting,
         caption=f"{prefix}{number(rollout.reward)}",
         alt=f"{rollout.subject}, step {rollout.step}, {_state(rollout)}",
+        blank=_blank(entry),
     )
+
+
+def _blank(entry: Entry) -> str:
+    """What stands where a painting is not."""
+    if entry.painting is not None:
+        return "missing file"
+    return "unscored" if entry.rollout.reward is None else "refused"
 
 
 def _state(rollout: Rollout) -> str:
