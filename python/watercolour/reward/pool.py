@@ -261,6 +261,19 @@ def sketch_path(folder: Path, name: str) -> Path:
     return folder / "sketches" / f"{name}.js"
 
 
+def read_text(path: Path) -> str:
+    """A file of a pool.
+
+    Raises:
+        InputError: (InvalidPool) it is missing, unreadable, or not UTF-8.
+    """
+    data = _read(path)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise _invalid(path, f"not UTF-8: {error.reason}", "Save it as UTF-8.") from error
+
+
 def digest(data: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
@@ -269,13 +282,11 @@ def digest(data: bytes) -> str:
 def _reference(folder: Path, card: Card, record: Record) -> Reference:
     painting = painting_path(folder, record.name)
     sketch = sketch_path(folder, record.name)
-    pixels, source = _read(painting), _read(sketch)
+    pixels, source = _read(painting), read_text(sketch)
     _check_sum(painting, pixels, record.painting_sha256, "painting_sha256")
-    _check_sum(sketch, source, record.sketch_sha256, "sketch_sha256")
+    _check_sum(sketch, source.encode(), record.sketch_sha256, "sketch_sha256")
     _check_png(painting, pixels, card.canvas)
-    return Reference(
-        record.name, record.subject, record.tier, record.strength, pixels, source.decode()
-    )
+    return Reference(record.name, record.subject, record.tier, record.strength, pixels, source)
 
 
 def _shifted(reference: Reference, zero: float) -> Reference:

@@ -1,0 +1,51 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.5, -1], [0.8, -0.9], [1, -0.1], [0.8, 0.5], [0.9, 0.9], [0.4, 0.9]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function draw() {
+  translate(-96, -96);
+  background("#faf5ea");
+  brush.noStroke();
+  pigment("#e6dcf0", 60, 0.4, 0.2);
+  brush.circle(92, 88, 88);
+  pigment("#6f9450", 120, 0.1, 0.4);
+  dab(96, 84, 80, 140, 4, LEAF);
+  dab(96, 148, 30, 56, 12, LEAF);
+  dab(96, 148, 130, 64, 8, LEAF);
+  pigment("#8ea2e6", 180, 0.3, 0.4);
+  fan(96, 84, 3, 56, 32, 25, 155);
+  fan(96, 84, 3, 56, 32, -125, -55);
+  pigment("#5f78d8", 120, 0.1, 0.2);
+  fan(96, 84, 3, 44, 24, 25, 155);
+  fan(96, 84, 3, 44, 24, -125, -55);
+  pigment("#2a2468", 160, 0.1, 0.2);
+  lobes(96, 84, 3, 6, 2);
+}

@@ -1,0 +1,53 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.4, -1], [0.7, -0.8], [0.9, -1], [1, 0], [0.8, 0.2], [1, 0.6], [0.5, 1]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function draw() {
+  translate(-96, -96);
+  background("#fdfaf2");
+  brush.noStroke();
+  pigment("#e6dcf0", 60, 0.4, 0.2);
+  brush.circle(96, 84, 76);
+  pigment("#4f7840", 80, 0.1, 0.4);
+  dab(92, 76, 80, 140, 4, LEAF);
+  dab(92, 128, -20, 64, 12, LEAF);
+  dab(92, 128, 200, 64, 8, LEAF);
+  pigment("#8ea2e6", 140, 0.3, 0.2);
+  fan(92, 76, 3, 76, 32, 25, 155);
+  fan(92, 76, 3, 76, 32, -125, -55);
+  pigment("#5f78d8", 120, 0.3, 0.6);
+  fan(92, 76, 3, 60, 24, 25, 155);
+  fan(92, 76, 3, 60, 24, -125, -55);
+  pigment("#4b2f8f", 160, 0.2, 0.6);
+  fan(92, 76, 3, 36, 16, 25, 155);
+  pigment("#f2c23a", 160, 0.1, 0.2);
+  lobes(92, 76, 3, 6, 2);
+}

@@ -1,0 +1,48 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.5, -0.6], [0.8, -1], [1, 0], [0.8, 1], [0.5, 0.6]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function flower(x, y, k) {
+  pigment("#a9b8ec", 100, 0.3, 0.4);
+  ring(x, y, 5, 36 * k, 16 * k, 20);
+  pigment("#2a2468", 180, 0.1, 0.2);
+  lobes(x, y, 3, 12 * k, 2);
+}
+function draw() {
+  translate(-96, -96);
+  background("#e8e0d0");
+  brush.noStroke();
+  pigment("#6f9450", 140, 0.1, 0.4);
+  dab(112, 160, -20, 64, 16, LEAF);
+  dab(112, 136, 200, 72, 12, LEAF);
+  flower(160, 132, 0.3);
+  flower(112, 96, 0.8);
+}

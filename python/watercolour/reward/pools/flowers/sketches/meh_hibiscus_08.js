@@ -1,0 +1,50 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.4, -0.8], [0.9, -1], [1, -0.4], [0.8, 0], [1, 0.5], [0.8, 1], [0.4, 0.7]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function flower(x, y, k) {
+  pigment("#4f7840", 160, 0.4, 0.6);
+  ring(x, y, 3, 44 * k, 28 * k, 30);
+  pigment("#3a3f38", 200, 0.4, 0.6);
+  ring(x, y, 3, 40 * k, 24 * k, 0);
+  pigment("#f2b632", 240, 0.1, 0.2);
+  lobes(x, y, 3, 8 * k, 2);
+}
+function draw() {
+  translate(-96, -96);
+  background("#fdfaf2");
+  brush.noStroke();
+  pigment("#4f7840", 140, 0.1, 0.4);
+  dab(100, 160, -20, 56, 8, LEAF);
+  dab(100, 148, 200, 56, 16, LEAF);
+  flower(56, 140, 0.3);
+  flower(100, 96, 0.7);
+}

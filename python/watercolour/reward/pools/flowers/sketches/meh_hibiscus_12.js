@@ -1,0 +1,44 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.4, -0.8], [0.9, -1], [1, -0.4], [0.8, 0], [1, 0.5], [0.8, 1], [0.4, 0.7]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function draw() {
+  translate(-96, -96);
+  background("#fdfaf2");
+  brush.noStroke();
+  pigment("#44382c", 160, 0.4, 0.6);
+  ring(8, 176, 4, 36, 20, 0);
+  pigment("#d4483f", 160, 0.4, 0.6);
+  ring(8, 176, 4, 32, 16, 0);
+  pigment("#44382c", 200, 0.4, 0.6);
+  ring(8, 176, 4, 28, 16, 0);
+  pigment("#7d1830", 180, 0.1, 0.2);
+  lobes(8, 176, 3, 12, 2);
+}

@@ -1,0 +1,45 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.noFill();
+  brush.wash(color, opacity);
+}
+const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n, l, w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function flower(x, y, k) {
+  pigment("#8ea2e6", 255, 0, 0);
+  ring(x, y, 4, 44 * k, 24 * k, 30);
+  pigment("#5f78d8", 255, 0, 0);
+  ring(x, y, 4, 24 * k, 12 * k, 60);
+  pigment("#4a4a2a", 240, 0.1, 0.2);
+  lobes(x, y, 3, 12 * k, 2);
+}
+function draw() {
+  translate(-96, -96);
+  background("#fdfaf2");
+  brush.noStroke();
+  flower(172, 128, 0.6);
+  flower(124, 92, 0.8);
+}

@@ -1,0 +1,51 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.5, -1], [0.8, -0.9], [1, -0.1], [0.8, 0.5], [0.9, 0.9], [0.4, 0.9]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function flower(x, y, k) {
+  pigment("#f7b090", 180, 0.2, 0.2);
+  ring(x, y, 5, 76 * k, 36 * k, 30);
+  pigment("#f2906e", 120, 0.2, 0.2);
+  ring(x, y, 5, 52 * k, 24 * k, 30);
+  pigment("#7d1830", 180, 0.1, 0.2);
+  lobes(x, y, 3, 10 * k, 2);
+}
+function draw() {
+  translate(-96, -96);
+  background("#faf5ea");
+  brush.noStroke();
+  pigment("#cfe3dc", 60, 0.4, 0.2);
+  brush.circle(100, 92, 64);
+  pigment("#4f7840", 120, 0.1, 0.4);
+  dab(96, 88, 80, 140, 4, LEAF);
+  flower(144, 124, 0.4);
+  flower(96, 88, 0.7);
+}

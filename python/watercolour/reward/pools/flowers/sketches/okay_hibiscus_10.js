@@ -1,0 +1,38 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.5, -1], [0.8, -0.9], [1, -0.1], [0.8, 0.5], [0.9, 0.9], [0.4, 0.9]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function draw() {
+  translate(-96, -96);
+  background("#fdfaf2");
+  brush.noStroke();
+  pigment("#4f7840", 100, 0.1, 0.4);
+  dab(96, 140, 30, 64, 8, LEAF);
+  dab(96, 140, 200, 80, 12, LEAF);
+  pigment("#f7b090", 120, 0.3, 0.4);
+  ring(96, 88, 5, 64, 36, 0);
+  pigment("#f2906e", 160, 0.1, 0.2);
+  ring(96, 88, 5, 44, 24, 10);
+  pigment("#7d1830", 180, 0.1, 0.2);
+  dab(96, 88, -60, 24, 4, LEAF);
+}

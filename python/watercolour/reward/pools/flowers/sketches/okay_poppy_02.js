@@ -1,0 +1,48 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
+  }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
+}
+function draw() {
+  translate(-96, -96);
+  background("#faf5ea");
+  brush.noStroke();
+  pigment("#f6d6c8", 40, 0.3, 0.2);
+  brush.circle(84, 76, 76);
+  pigment("#8fb070", 100, 0.1, 0.4);
+  dab(96, 136, -20, 72, 16, LEAF);
+  dab(96, 124, 150, 72, 12, LEAF);
+  pigment("#ef7a62", 100, 0.2, 0.4);
+  fan(96, 108, 4, 68, 28, -140, -30);
+  pigment("#e04a36", 140, 0.2, 0.6);
+  fan(96, 108, 4, 56, 24, -140, -30);
+  pigment("#4a4a2a", 160, 0.1, 0.2);
+  lobes(96, 104, 3, 8, 2);
+}
