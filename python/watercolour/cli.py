@@ -106,8 +106,8 @@ def run(
         finished = local.run(
             wanted,
             display,
+            local.programs(renderer_python),
             resume=resume,
-            renderer=renderer_python,
             judge_key_file=judge_key_file,
             again=_again(),
         )
@@ -261,7 +261,11 @@ def _read_sketch(path: Path) -> str:
 
     def refuse(fault: str, remedy: str) -> InputError:
         return InputError(
-            Reason.INVALID_INPUT, f"{source}: {fault}.", remedy=remedy, field="FILE", value=str(path)
+            Reason.INVALID_INPUT,
+            f"{source}: {fault}.",
+            remedy=remedy,
+            field="FILE",
+            value=str(path),
         )
 
     try:

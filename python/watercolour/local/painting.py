@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from watercolour.local.processes import Supervisor, renderer_python
-from watercolour.local.run import START_SECONDS, renderer_service
+from watercolour.local.processes import Supervisor
+from watercolour.local.run import START_SECONDS, programs, renderer_service
 from watercolour.render.client import RenderClient
 from watercolour.render.result import Painted
 
@@ -53,7 +53,8 @@ def paint(
     """
     if renderer is not None:
         return asyncio.run(_ask(renderer, sketch, wish))
-    service = renderer_service(renderer_python(python), 1, allow_unsandboxed)
+    program = programs(python).renderer
+    service = renderer_service(program, 1, allow_unsandboxed=allow_unsandboxed)
     with (
         tempfile.TemporaryDirectory(prefix="watercolour-") as folder,
         Supervisor(Path(folder)) as supervisor,

@@ -290,10 +290,9 @@ def death(process: Process) -> WatercolourError:
     broken = "Traceback (most recent call last)" in text
     if code in (InputError.exit_code, InfrastructureError.exit_code) and said and not broken:
         kind = InputError if code == InputError.exit_code else InfrastructureError
+        reason, words = _reason(said.splitlines()[-1])
         return kind(
-            Reason.COMPONENT_DIED,
-            f"{process.service.name}: {said.splitlines()[-1]}",
-            remedy=f"(Its log is {process.log}.)",
+            reason, f"{process.service.name}: {words}", remedy=f"(Its log is {process.log}.)"
         )
     how = f"was killed by signal {code - 128}" if code > 128 else f"ended with exit status {code}"
     shown = "".join(f"\n  {line}" for line in said.splitlines())
@@ -302,6 +301,14 @@ def death(process: Process) -> WatercolourError:
         f"{process.service.name} {how}; its log is {process.log}."
         + (f" It said last:{shown}" if said else ""),
     )
+
+
+def _reason(line: str) -> tuple[Reason, str]:
+    """A reason that leads the line and the rest, or COMPONENT_DIED and the whole line."""
+    head, colon, rest = line.partition(": ")
+    if colon and head in set(Reason):
+        return Reason(head), rest
+    return Reason.COMPONENT_DIED, line
 
 
 def last_words(text: str) -> str:

@@ -78,12 +78,34 @@ def stop_requests() -> Generator[Stops]:
             signal.signal(number, handler)
 
 
+@dataclass(frozen=True)
+class Programs:
+    """How each component is started; their options are added."""
+
+    renderer: tuple[str, ...]
+    scorer: tuple[str, ...] = (sys.executable, "-m", "watercolour.score.service")
+    env: tuple[str, ...] = (sys.executable, "-m", "watercolour.env.server")
+    trainer: tuple[str, ...] = (sys.executable, "-m", "watercolour.train.run")
+
+
+def programs(renderer: Path | None = None) -> Programs:
+    """The real ones.
+
+    Args:
+        renderer: interpreter of the renderer's environment, unless it is found by itself.
+
+    Raises:
+        InfrastructureError: the renderer's environment is missing (BrowserMissing).
+    """
+    return Programs((str(renderer_python(renderer)), "-m", "watercolour.render.service"))
+
+
 def run(
     wanted: WatercolourRun,
     display: Display,
+    by: Programs,
     *,
     resume: bool = False,
-    renderer: Path | None = None,
     judge_key_file: Path | None = None,
     again: str = "",
 ) -> Finished:
@@ -92,8 +114,8 @@ def run(
     Args:
         wanted: the run.
         display: told of events and progress.
+        by: how the components are started.
         resume: go on from the run's last checkpoint.
-        renderer: the interpreter of the renderer's environment, unless it is found by itself.
         judge_key_file: holds the bearer token of a hosted judge.
         again: the command that resumes this run, for messages.
 
@@ -106,7 +128,6 @@ def run(
     locality.require_one_machine(wanted)
     recipes.get(wanted.spec.recipe)
     folder = Path(wanted.spec.artifacts.path) / wanted.metadata.name
-    python = renderer_python(renderer)
     prepare(folder, wanted, resume=resume)
     with locked(folder), stop_requests() as stops:
         write_spec(folder, wanted)
@@ -115,8 +136,8 @@ def run(
         peak = _Peak()
         try:
             with Supervisor(folder / "logs") as supervisor:
-                _start(supervisor, folder, wanted.spec, python, judge_key_file, display)
-                code = _train(supervisor, folder, resume, display, stops, peak)
+                _start(supervisor, folder, wanted.spec, by, judge_key_file, display)
+                code = _train(supervisor, folder, by, resume, display, stops, peak)
                 display.say("stopping")
                 supervisor.stop(["env", "scorer", "renderer"])
                 restarts = dict(supervisor.restarted)
@@ -233,35 +254,35 @@ def _start(
     supervisor: Supervisor,
     folder: Path,
     spec: RunSpec,
-    python: Path,
+    by: Programs,
     judge_key_file: Path | None,
     display: Display,
 ) -> None:
     """Bring renderer, scorer and env up, in the order in which they need one another."""
     display.say("starting the renderer and the scorer")
-    supervisor.start(
-        renderer_service(python, spec.renderers.slots, spec.renderers.allow_unsandboxed)
-    )
-    first = ["renderer"]
+    supervisor.start(_renderer(by, spec))
+    scorer = ""
     if needs_scorer(spec):
-        supervisor.start(_python("scorer", "score.service", "--backend", "embedded"))
-        first.append("scorer")
-    supervisor.wait_announced(first, START_SECONDS)
-    scorer = supervisor.processes["scorer"].url if "scorer" in first else ""
-    supervisor.start(
-        _python(
-            *("env", "env.server", "--spec", str(folder / "run.yaml")),
-            *("--renderer", supervisor.processes["renderer"].url),
-            *(
-                ("--scorer", spec.scorer.endpoint or scorer)
-                if spec.scorer.endpoint or scorer
-                else ()
-            ),
-            *(("--judge", spec.judge.endpoint or scorer) if spec.judge.endpoint or scorer else ()),
-            *(("--judge-key-file", str(judge_key_file)) if judge_key_file else ()),
-        )
-    )
-    supervisor.wait_ready([*first, "env"], START_SECONDS)
+        supervisor.start(_service("scorer", by.scorer, "--backend", "embedded"))
+        supervisor.wait_announced(["scorer"], START_SECONDS)
+        scorer = supervisor.processes["scorer"].url
+    supervisor.wait_announced(["renderer"], START_SECONDS)
+    options = {
+        "--spec": folder / "run.yaml",
+        "--renderer": supervisor.processes["renderer"].url,
+        "--scorer": spec.scorer.endpoint or scorer,
+        "--judge": spec.judge.endpoint or scorer,
+        "--judge-key-file": judge_key_file,
+    }
+    given = [word for name, value in options.items() if value for word in (name, str(value))]
+    supervisor.start(_service("env", by.env, *given))
+    display.say("waiting until they are ready")
+    supervisor.wait_ready(list(supervisor.processes), START_SECONDS)
+
+
+def _renderer(by: Programs, spec: RunSpec) -> Service:
+    wanted = spec.renderers
+    return renderer_service(by.renderer, wanted.slots, allow_unsandboxed=wanted.allow_unsandboxed)
 
 
 def needs_scorer(spec: RunSpec) -> bool:
@@ -271,20 +292,16 @@ def needs_scorer(spec: RunSpec) -> bool:
     )
 
 
-def renderer_service(python: Path, slots: int, allow_unsandboxed: bool) -> Service:
-    """The command of a renderer."""
+def renderer_service(program: tuple[str, ...], slots: int, *, allow_unsandboxed: bool) -> Service:
+    """A renderer with that many slots."""
     unsandboxed = ("--allow-unsandboxed",) if allow_unsandboxed else ()
-    return Service(
-        "renderer",
-        (str(python), "-m", "watercolour.render.service", "--slots", str(slots), *unsandboxed),
-        restarts=RESTARTS["renderer"],
-    )
+    return _service("renderer", program, "--slots", str(slots), *unsandboxed)
 
 
-def _python(name: str, module: str, *arguments: str) -> Service:
-    command = (sys.executable, "-m", f"watercolour.{module}", *arguments)
+def _service(name: str, program: tuple[str, ...], *options: str) -> Service:
     # The trainer gets time to write a checkpoint.
     seconds = 120.0 if name == "trainer" else 15.0
+    command = (*program, *options)
     return Service(name, command, restarts=RESTARTS.get(name, 0), stop_seconds=seconds)
 
 
@@ -304,19 +321,16 @@ class _Peak:
 def _train(
     supervisor: Supervisor,
     folder: Path,
+    by: Programs,
     resume: bool,
     display: Display,
     stops: Stops,
     peak: _Peak,
 ) -> int:
     """Run the trainer to its end; 0, or CHECKPOINTED after a request to stop."""
-    trainer = supervisor.start(
-        _python(
-            *("trainer", "train.run", "--spec", str(folder / "run.yaml")),
-            *("--env", supervisor.processes["env"].url, "--out", str(folder)),
-            *(("--resume",) if resume else ()),
-        )
-    )
+    options = ["--spec", str(folder / "run.yaml"), "--out", str(folder)]
+    options += ["--env", supervisor.processes["env"].url, *(["--resume"] if resume else [])]
+    trainer = supervisor.start(_service("trainer", by.trainer, *options))
     display.say("starting the trainer")
     supervisor.wait_announced(["trainer"], START_SECONDS)
     watched = [name for name in supervisor.processes if name != "trainer"]
