@@ -195,13 +195,18 @@ def _renderers(spec: RunSpec) -> Iterator[Problem]:
 
 
 def _env(spec: RunSpec) -> Iterator[Problem]:
-    env, rollouts = spec.env, spec.trainer.rollouts_per_step
-    if env.sessions < rollouts:
+    env = spec.env
+    demands = {
+        "trainer.rolloutsPerStep": spec.trainer.rollouts_per_step,
+        "trainer.guards.probes": spec.trainer.guards.probes,
+    }
+    largest = max(demands, key=lambda name: demands[name])
+    if env.sessions < demands[largest]:
         yield Problem(
             "env.sessions",
             env.sessions,
-            f"below trainer.rolloutsPerStep={rollouts}, so the environment would refuse the rest",
-            f"Set sessions to {rollouts} or more.",
+            f"below {largest}={demands[largest]}, so the environment would refuse the rest",
+            f"Set sessions to {demands[largest]} or more.",
         )
     deadline = spec.renderers.deadline_seconds
     if env.message_timeout_seconds <= deadline:

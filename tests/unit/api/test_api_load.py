@@ -233,6 +233,11 @@ REFUSALS: list[tuple[Any, str]] = [
         "the rest. Set sessions to 16 or more.",
     ),
     (
+        {"trainer": {"guards": {"probes": 40}}},
+        "spec.env.sessions=32: below trainer.guards.probes=40, so the environment would refuse "
+        "the rest. Set sessions to 40 or more.",
+    ),
+    (
         {"env": {"messageTimeoutSeconds": 60}},
         "spec.env.messageTimeoutSeconds=60: not above renderers.deadlineSeconds=60, so clients "
         "would give up first. Set messageTimeoutSeconds to 300, or lower deadlineSeconds.",
@@ -370,7 +375,7 @@ def test_a_refusal_names_field_value_and_remedy(spec: Any, message: str) -> None
         {"trainer": {"engine": "vllm", "grpo": {"vllm_importance_sampling_mode": "token_mask"}}},
         {"judge": {"backend": "none"}, "recipe": {"weights": {"quality": 0.9, "judge": 0.0}}},
         {"judge": {"backend": "none"}},
-        {"env": {"sessions": 16}},
+        {"env": {"sessions": 16}, "trainer": {"guards": {"probes": 0}}},
         {"renderers": {"replicas": 3, "scaling": {"mode": "External"}}},
         {"trainer": {"grpo": {"a_field_of_tomorrow": 1}}},
         {"egress": {"env": ["10.0.0.0/8", "fd00::/8"], "trainer": ["all"]}},
