@@ -15,81 +15,88 @@ class Metrics:
 
     def __init__(self) -> None:
         """Register every metric, so that each shows from the first scrape on."""
-        self.registry = CollectorRegistry()
-        place = {"registry": self.registry}
+        registry = self.registry = CollectorRegistry()
         self.render_seconds = Histogram(
             "watercolour_render_seconds",
             "Wall-clock seconds of a render, without its wait.",
             buckets=_SECONDS,
-            **place,
+            registry=registry,
         )
         self.queue_seconds = Histogram(
             "watercolour_render_queue_seconds",
             "Seconds that a render waited for a slot.",
             buckets=_SECONDS,
-            **place,
+            registry=registry,
         )
         self.score_seconds = Histogram(
-            "watercolour_score_seconds", "Seconds of a scorer's answer.", buckets=_SECONDS, **place
+            "watercolour_score_seconds",
+            "Seconds of a scorer's answer.",
+            buckets=_SECONDS,
+            registry=registry,
         )
         self.judge_seconds = Histogram(
             "watercolour_judge_seconds",
             "Seconds of all the judge's answers about one painting.",
             buckets=_SECONDS,
-            **place,
+            registry=registry,
         )
         self.queue_depth = Gauge(
-            "watercolour_render_queue_depth", "Renders that wait for a slot.", **place
+            "watercolour_render_queue_depth", "Renders that wait for a slot.", registry=registry
         )
         self.renders_inflight = Gauge(
-            "watercolour_renders_inflight", "Renders that hold a slot.", **place
+            "watercolour_renders_inflight", "Renders that hold a slot.", registry=registry
         )
         self.render_slots = Gauge(
-            "watercolour_render_slots", "Slots of the renderers that are ready.", **place
+            "watercolour_render_slots", "Slots of the renderers that are ready.", registry=registry
         )
         self.announced = Gauge(
-            "watercolour_rollouts_announced", "Rollouts that clients have announced.", **place
+            "watercolour_rollouts_announced",
+            "Rollouts that clients have announced.",
+            registry=registry,
         )
-        self.sessions = Gauge("watercolour_env_sessions", "Open sessions.", **place)
+        self.sessions = Gauge("watercolour_env_sessions", "Open sessions.", registry=registry)
         self.rollouts = Counter(
             "watercolour_rollouts_total",
             "Evaluated rollouts: admitted, refused by the gate, or unscored.",
             ["outcome"],
-            **place,
+            registry=registry,
         )
         self.unscored = Counter(
             "watercolour_unscored_total",
             "Rollouts without a value, by reason.",
             ["reason"],
-            **place,
+            registry=registry,
         )
         self.retries = Counter(
             "watercolour_rollout_retries_total",
             "Further attempts after a failure of the infrastructure.",
-            **place,
+            registry=registry,
         )
         self.violations = Counter(
-            "watercolour_violations_total", "Violations of refused sketches.", ["code"], **place
+            "watercolour_violations_total",
+            "Violations of refused sketches.",
+            ["code"],
+            registry=registry,
         )
         self.shared = Counter(
             "watercolour_renders_shared_total",
             "Rollouts with a painting that had been made, or was being made, for another one.",
-            **place,
+            registry=registry,
         )
         self.reward = Histogram(
-            "watercolour_reward", "Rewards of scored rollouts.", buckets=_TENTHS, **place
+            "watercolour_reward", "Rewards of scored rollouts.", buckets=_TENTHS, registry=registry
         )
         self.votes = Counter(
             "watercolour_judge_votes_total",
             "References compared: won, tie, lost, or dropped because a call failed.",
             ["outcome"],
-            **place,
+            registry=registry,
         )
         self.place_bias = Counter(
             "watercolour_judge_place_ties_total",
             "Ties by the place that the judge preferred in both orders.",
             ["place"],
-            **place,
+            registry=registry,
         )
 
     def observe(self, rollout: Rollout) -> None:

@@ -190,13 +190,17 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
-        async with openenv_lifespan(inner), opened(spec, near, rated) as (corridor, queue):
+        async with (
+            openenv_lifespan(inner),
+            opened(spec, near, rated) as (corridor, queue),
+            httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False) as http,
+        ):
             state["shared"] = Shared(corridor, announcements, metrics)
             metrics.queue_depth.set_function(lambda: queue.queued)
             metrics.renders_inflight.set_function(lambda: queue.inflight)
             metrics.render_slots.set_function(lambda: queue.slots)
             metrics.announced.set_function(lambda: announcements.total)
-            inner.state.queue = queue
+            inner.state.queue, inner.state.http = queue, http
             yield
 
     app.router.lifespan_context = lifespan
@@ -231,7 +235,7 @@ def _add_routes(
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
         queue: RenderQueue = app.state.queue
-        checks = {"renderer": queue.ready} | await reachable(near)
+        checks = {"renderer": queue.ready} | await reachable(app.state.http, near)
         return JSONResponse(checks, status_code=200 if all(checks.values()) else 503)
 
     @app.get("/metrics")
@@ -249,12 +253,11 @@ def _add_routes(
     _ = (get_demand, post_demand, livez, readyz, scrape, malformed)
 
 
-async def reachable(near: Neighbours) -> dict[str, bool]:
+async def reachable(http: httpx.AsyncClient, near: Neighbours) -> dict[str, bool]:
     """Whether scorer and judge, where the recipe needs them, answer."""
     wanted = {"scorer": near.scorer, "judge": near.judge}
     asked = {room: url for room, url in wanted.items() if url is not None}
-    async with httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False) as http:
-        answers = await asyncio.gather(*(_answers(http, url) for url in asked.values()))
+    answers = await asyncio.gather(*(_answers(http, url) for url in asked.values()))
     return dict(zip(asked, answers, strict=True))
 
 

@@ -189,7 +189,7 @@ class Judge:
                 failed, why = failed + 1, f"{type(error).__name__} {error}".strip()
                 delay = backoff(failed)
             else:
-                if response.status_code == httpx.codes.OK:
+                if response.status_code == 200:
                     return winner(response)
                 why = f"HTTP {response.status_code}"
                 asked_for = retry_after(response)

@@ -70,7 +70,8 @@ class Env:
 async def served(handler: Handler, **options: Any) -> AsyncGenerator[tuple[EnvClient, Server]]:
     async with serve(handler, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        client = EnvClient(f"http://127.0.0.1:{port}", **{"timeout_s": 20.0} | options)
+        settings: dict[str, Any] = {"timeout_s": 20.0} | options
+        client = EnvClient(f"http://127.0.0.1:{port}", **settings)
         try:
             yield client, server
         finally:

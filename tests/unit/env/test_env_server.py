@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from openenv import GenericEnvClient
+from openenv.core.generic_client import GenericEnvClient
 from tests.unit.env import edges
 from tests.unit.env.edges import PAINTING, Edge, another, reply, serving
 from websockets.asyncio.client import connect
@@ -114,7 +114,7 @@ def listening(spec: RunSpec, world: World) -> Generator[str]:
 @asynccontextmanager
 async def env(spec: RunSpec, world: World, **options: Any) -> AsyncGenerator[EnvClient]:
     with listening(spec, world) as url:
-        client = EnvClient(url, **{"timeout_s": 30.0} | options)
+        client = EnvClient(url, timeout_s=30.0, **options)
         try:
             yield client
         finally:
@@ -122,7 +122,8 @@ async def env(spec: RunSpec, world: World, **options: Any) -> AsyncGenerator[Env
 
 
 async def ask(client: EnvClient, completion: str = reply(), **ids: Any) -> Rollout:
-    return await client.evaluate(completion, **{"subject": "a red poppy", "seed": 7} | ids)
+    settings: dict[str, Any] = {"subject": "a red poppy", "seed": 7} | ids
+    return await client.evaluate(completion, **settings)
 
 
 async def scrape(url: str) -> str:
