@@ -35,6 +35,8 @@ class Reason(StrEnum):
     """The run's specification breaks a rule; the message names field, value and remedy."""
     INVALID_INPUT = "InvalidInput"
     """A file or an argument given to a command cannot be used."""
+    INVALID_REQUEST = "InvalidRequest"
+    """A request to one of the servers breaks its contract; the message says how."""
     UNKNOWN_RECIPE = "UnknownRecipe"
     """No recipe of that name exists."""
     INVALID_POOL = "InvalidPool"
