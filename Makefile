@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: help setup run test lint bench lock clean
+.PHONY: help setup run test lint bench docs lock clean
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -27,6 +27,10 @@ lint: setup  ## Style, types and layers
 
 bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
 	@for b in bench/[a-z]*.py; do echo "== $$b"; .venv/bin/python $$b; done
+
+docs: setup  ## Write the generated pages of the reference
+	@.venv/bin/python -m watercolour.api.docs
+	@.venv/bin/python scripts/cli_reference.py
 
 lock:  ## Renew the lock files from pyproject.toml
 	@scripts/lock.sh

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,3 +99,9 @@ def test_make_explains_every_target() -> None:
 def test_scripts_can_be_run() -> None:
     for name in (".ci/run", "scripts/setup.sh", "scripts/lock.sh"):
         assert (ROOT / name).stat().st_mode & stat.S_IXUSR, name
+
+
+def test_the_command_line_s_page_is_current() -> None:
+    script = ROOT / "scripts" / "cli_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], check=False)
+    assert done.returncode == 0, "docs/reference/cli.md is stale: run scripts/cli_reference.py"
