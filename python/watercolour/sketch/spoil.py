@@ -63,7 +63,7 @@ def _ground(plan: Plan, rng: random.Random) -> Plan:
 
 
 def _sparse(plan: Plan, rng: random.Random) -> Plan:
-    faint = tuple(replace(w, opacity=rng.choice((20, 40))) for w in plan.washes[:1])
+    faint = tuple(replace(w, opacity=rng.choice((60, 80))) for w in plan.washes[:1])
     return replace(
         plan, washes=faint, count=rng.choice((1, 2)), heart=None, air=None, leaves=0, stem=False
     )
