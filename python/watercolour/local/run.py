@@ -334,6 +334,7 @@ def _train(
     display.say("starting the trainer")
     supervisor.wait_announced(["trainer"], START_SECONDS)
     watched = [name for name in supervisor.processes if name != "trainer"]
+    peak.sample()
     stops.gentle = True
     asked = False
     with httpx.Client(timeout=2.0, trust_env=False) as http:

@@ -2,10 +2,6 @@
 
 Usage: ``python stand_in.py MODE --port N --announce FILE``. The child, in a session of its own,
 ignores SIGTERM; its pid is printed, so a test can see whether it survived.
-
-Modes: ``serve``; ``die`` ends at once with exit status 7 and a last word; ``refuse`` ends with
-exit status 1; ``deaf`` listens and ignores SIGTERM; ``loading`` never becomes ready; ``trainer``
-serves /progress and exits 143 on SIGTERM; ``done`` announces and ends well.
 """
 
 from __future__ import annotations
@@ -20,31 +16,64 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-PROGRESS = {"step": 1, "steps": 3, "reward": {"mean": 0.5}}
+PROGRESS = {"step": 1, "steps": 3, "phase": "training", "reward": {"mean": 0.5}}
+MODES = {
+    "serve": "serves until SIGTERM",
+    "die": "ends at once with exit status 7 and a last word",
+    "refuse": "ends at once with exit status 1 and a structured error",
+    "deaf": "serves and ignores SIGTERM",
+    "loading": "serves and is never ready",
+    "trainer": "serves /progress; on SIGTERM writes a checkpoint and exits 143",
+    "stubborn": "a trainer that takes no notice of SIGTERM",
+    "hasty": "a trainer that ends well at once, with a summary",
+    "weak": "a trainer that refuses to go on",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode")
+    parser.add_argument("mode", choices=MODES)
     parser.add_argument("--port", type=int)
     parser.add_argument("--announce", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--resume", action="store_true")
     args, _ = parser.parse_known_args()
-    if args.mode == "die":
+    mode: str = args.mode
+    if mode == "die":
         sys.stderr.write("no browser here\n")
         sys.exit(7)
-    if args.mode == "refuse":
+    if mode == "refuse":
         sys.stderr.write(json.dumps({"level": "error", "message": "spec.x=1: wrong."}) + "\n")
         sys.exit(1)
+    if mode in ("deaf", "stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if mode == "trainer":
+        signal.signal(signal.SIGTERM, lambda *_: checkpoint(args.out))
     code = "import signal,time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
     child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    if args.mode == "deaf":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if args.mode == "trainer":
-        signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+    server = HTTPServer(("127.0.0.1", args.port), handler(ready=mode != "loading"))
+    print(f"child={child.pid} resume={args.resume}", flush=True)
+    part = args.announce.with_name(args.announce.name + ".part")
+    url = f"http://127.0.0.1:{server.server_port}"
+    part.write_text(json.dumps({"url": url, "pid": os.getpid()}))
+    part.replace(args.announce)
+    if mode == "hasty":
+        (args.out / "summary.json").write_text(json.dumps({"steps": 3, "peak_memory_mib": None}))
+    elif mode == "weak":
+        sys.stderr.write(json.dumps({"message": "PolicyTooWeak: 1 of 16 passed."}) + "\n")
+        sys.exit(1)
+    else:
+        server.serve_forever()
 
+
+def checkpoint(out: Path) -> None:
+    (out / "checkpoints" / "checkpoint-1").mkdir(parents=True)
+    os._exit(143)
+
+
+def handler(*, ready: bool) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            ready = args.mode != "loading"
             self.send_response(200 if ready else 503)
             self.end_headers()
             self.wfile.write(json.dumps(PROGRESS).encode() if ready else b"loading")
@@ -52,14 +81,7 @@ def main() -> None:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", args.port), Handler)
-    print(f"child={child.pid}", flush=True)
-    part = args.announce.with_name(args.announce.name + ".part")
-    url = f"http://127.0.0.1:{server.server_port}"
-    part.write_text(json.dumps({"url": url, "pid": os.getpid()}))
-    part.replace(args.announce)
-    if args.mode != "done":
-        server.serve_forever()
+    return Handler
 
 
 if __name__ == "__main__":
