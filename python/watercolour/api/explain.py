@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,10 @@ _SHAPES = {
     part.LINE: ("not one line of text", "Write at least one character, and no line break."),
 }
 
+#: Names under which people would put a secret, whose value no message may repeat.
+_SECRET = re.compile(r"key|token|passw|secret|credential", re.IGNORECASE)
+_SECRET_REMEDY = "Name a Secret by secretRef, or give a file to the command line."
+
 
 def problems(error: ValidationError, data: Mapping[str, Any]) -> list[Problem]:
     """One problem for each field at fault, in the order of the fields.
@@ -105,7 +110,10 @@ def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Prob
         for problem in context["problems"]:
             yield problem._replace(field=".".join(filter(None, (field, problem.field))))
     elif kind == "extra_forbidden":
-        yield Problem(field, detail["input"], "no such field", _nearest(path))
+        if _SECRET.search(str(path[-1])):
+            yield Problem(field, ABSENT, "no such field, and no place for a secret", _SECRET_REMEDY)
+        else:
+            yield Problem(field, detail["input"], "no such field", _nearest(path))
     elif kind == "missing":
         yield Problem(field, ABSENT, "missing", f"Add {path[-1]}: {_description(path)}")
     elif kind == "literal_error":

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from watercolour.api import explain
 from watercolour.api.errors import InputError
-from watercolour.api.problems import Problem
+from watercolour.api.problems import ABSENT, Problem, without_password
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
 
@@ -126,9 +126,10 @@ def _input_error(found: list[Problem], source: str) -> InputError:
     else:
         text = f"{source} has {len(found)} faults:\n" + "\n".join(f"  {fault}" for fault in found)
         remedy = ""
-    return InputError(
-        Reason.INVALID_SPEC, text, remedy=remedy, field=first.field, value=first.value
-    )
+    value = None if first.value is ABSENT else first.value
+    if isinstance(value, str):
+        value = without_password(value)
+    return InputError(Reason.INVALID_SPEC, text, remedy=remedy, field=first.field, value=value)
 
 
 def _yaml() -> Any:

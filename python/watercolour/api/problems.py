@@ -54,10 +54,15 @@ def quote(value: Any) -> str:
     if isinstance(value, float):
         text = f"{value:g}"
     elif isinstance(value, str) and _is_plain(value):
-        text = _PASSWORD.sub("//…@", value)
+        text = without_password(value)
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def without_password(text: str) -> str:
+    """An address without its user and password."""
+    return _PASSWORD.sub("//…@", text)
 
 
 def _is_plain(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -427,10 +428,20 @@ def test_a_run_without_a_name_is_refused() -> None:
         load.from_dict({})
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
-    message = fault({"judge": {"endpoint": "http://me:s3cret@host/v1"}})
-    assert "s3cret" not in message
-    assert "not an HTTP address" in message
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"judge": {"endpoint": "http://me:s3cret@host/v1"}}, "not an HTTP address"),
+        ({"judge": {"apiKey": "s3cret"}}, "spec.judge.apiKey: no such field, and no place for"),
+        ({"model": {"hub_token": "s3cret"}}, "Name a Secret by secretRef"),
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_not_repeated(spec: Any, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load.from_dict({"metadata": {"name": "peony"}, "spec": spec})
+    assert says in str(caught.value)
+    told = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+    assert "s3cret" not in told
 
 
 BROKEN_FILES: list[tuple[bytes, str]] = [
