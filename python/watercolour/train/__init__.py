@@ -1,0 +1,1 @@
+"""The trainer: tiny policy, cold start, generation, GRPO, guards, checkpoints, artifacts."""

@@ -1,0 +1,137 @@
+"""Checkpoints that are whole or not there, and all that an exact resume needs.
+
+A checkpoint is what transformers saves (adapter, optimizer, scheduler, random states, trainer
+state) and what is ours: the guard's memory and its best adapter. It is written aside and renamed;
+a manifest with every file's size tells a whole one from a damaged one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from watercolour import logs
+from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
+from watercolour.train.files import disk_full_named, write_text
+from watercolour.train.guard import Health
+
+log = logs.get(__name__)
+
+FOLDER = "checkpoints"
+PREFIX = "checkpoint-"
+#: Beside the folder and not in it: whatever stands there is whole.
+PART = ".checkpoint-part"
+MANIFEST = "manifest.json"
+MEMORY = "watercolour.json"
+BEST = "best_adapter.safetensors"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the trainer remembers between steps besides weights and optimizer."""
+
+    health: Health = field(default_factory=Health)
+    best: Mapping[str, Tensor] | None = None
+    unscored_steps: int = 0
+    """Wholly unscored steps in a row."""
+    seconds: float = 0.0
+    """Spent in training, over all attempts."""
+
+
+def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory: Memory) -> Path:
+    """Write the checkpoint of ``step`` done steps, then delete all but the newest ``keep``.
+
+    Args:
+        run: the run's folder.
+        step: optimizer steps done.
+        keep: checkpoints to keep.
+        fill: writes the trainer's part into the folder that it is given.
+        memory: our part.
+
+    Raises:
+        InfrastructureError: the disk is full (DiskFull); what was there before is kept.
+    """
+    part = run / PART
+    shutil.rmtree(part, ignore_errors=True)
+    target = run / FOLDER / f"{PREFIX}{step}"
+    try:
+        with disk_full_named(f"the checkpoint of step {step}"):
+            part.mkdir(parents=True)
+            fill(part)
+            _write_memory(part, memory)
+            write_text(part / MANIFEST, json.dumps(_sizes(part), indent=1))
+            target.parent.mkdir(exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    for old in _all(run)[keep:]:
+        shutil.rmtree(old)
+    return target
+
+
+def _write_memory(folder: Path, memory: Memory) -> None:
+    plain = {**asdict(memory), "best": memory.best is not None}
+    write_text(folder / MEMORY, json.dumps(plain, indent=1))
+    if memory.best is not None:
+        save_file(dict(memory.best), folder / BEST)
+
+
+def read_memory(folder: Path) -> Memory:
+    """Our part of a whole checkpoint."""
+    plain: dict[str, Any] = json.loads((folder / MEMORY).read_text(encoding="utf-8"))
+    best = load_file(folder / BEST) if plain["best"] else None
+    return Memory(**{**plain, "health": Health(**plain["health"]), "best": best})
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.stat().st_size for path in files}
+
+
+def _all(run: Path) -> list[Path]:
+    """The run's checkpoints, newest first."""
+    found = [path for path in (run / FOLDER).glob(f"{PREFIX}*") if path.is_dir()]
+    return sorted(found, key=step_of, reverse=True)
+
+
+def step_of(checkpoint: Path) -> int:
+    """Optimizer steps done when the checkpoint was written."""
+    return int(checkpoint.name.removeprefix(PREFIX))
+
+
+def is_whole(checkpoint: Path) -> bool:
+    """Whether every file of the manifest is there in its full size."""
+    try:
+        manifest: dict[str, int] = json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    present = _sizes(checkpoint)
+    return all(present.get(name) == size for name, size in manifest.items())
+
+
+def latest(run: Path) -> Path:
+    """The newest whole checkpoint.
+
+    Raises:
+        InputError: there is none (CheckpointMissing).
+    """
+    for checkpoint in _all(run):
+        if is_whole(checkpoint):
+            return checkpoint
+        log.warning("%s: %s is not whole and is passed over.", Reason.ARTIFACTS_DAMAGED, checkpoint)
+    raise InputError(
+        Reason.CHECKPOINT_MISSING,
+        f"--resume: {run / FOLDER} holds no whole checkpoint.",
+        remedy="Start the run anew without --resume, under another name.",
+        field="resume",
+        value=str(run),
+    )

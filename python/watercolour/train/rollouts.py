@@ -1,0 +1,205 @@
+"""From a step's prompts to its rollouts: generation, with every row evaluated while others grow.
+
+The environment gets a completion in the step in which its row ends, so painting overlaps with
+generation. A group without a single value is tried again with other rows; then it stays unscored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from watercolour import logs
+from watercolour.api.reasons import Reason
+from watercolour.api.rollout import Rollout
+from watercolour.train.engines import Engine
+from watercolour.train.sampling import Row, Stop
+
+log = logs.get(__name__)
+
+#: Tries of a group whose every member came back unscored.
+GROUP_ATTEMPTS = 2
+#: Seconds between looks at the stop flag while paintings are awaited.
+LOOK_SECONDS = 0.2
+#: Seconds for which announced rollouts are expected.
+ANNOUNCED_SECONDS = 600.0
+
+
+class Environment(Protocol):
+    """What the trainer needs of :class:`watercolour.env.client.EnvClient`."""
+
+    def submit(
+        self,
+        completion: str,
+        *,
+        subject: str,
+        seed: int,
+        run: str,
+        step: int,
+        group: int,
+        index: int,
+        tokens: int,
+        truncated: bool,
+    ) -> Future[Rollout]:
+        """Evaluate a completion; the rollout is unscored if the infrastructure fails."""
+        ...
+
+    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+        """Tell that rollouts will come."""
+        ...
+
+
+@dataclass(frozen=True)
+class Group:
+    """One prompt, to be completed ``size`` times against one draw of references."""
+
+    number: int
+    subject: str
+    draw_seed: int
+    prompt: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Painted:
+    """What became of a step's groups, all lists in the order of the rows."""
+
+    step: int
+    group_size: int
+    rollouts: tuple[Rollout, ...]
+    rows: tuple[Row, ...]
+    prompts: tuple[tuple[int, ...], ...]
+    seconds_generate: float
+    seconds_wait: float
+    """After the last row had ended, until the last rollout was there."""
+    attempts: int
+
+    @property
+    def rewards(self) -> list[float | None]:
+        """One reward a row; None is unscored."""
+        return [rollout.reward for rollout in self.rollouts]
+
+    def groups(self) -> list[list[float | None]]:
+        """The rewards, group by group."""
+        rewards, size = self.rewards, self.group_size
+        return [rewards[start : start + size] for start in range(0, len(rewards), size)]
+
+    @property
+    def unscored(self) -> bool:
+        """No rollout of the step has a value."""
+        return all(reward is None for reward in self.rewards)
+
+    @property
+    def flat(self) -> bool:
+        """There are values, but no group has two that differ: nothing to learn from."""
+        spread = [
+            len({reward for reward in group if reward is not None}) for group in self.groups()
+        ]
+        return not self.unscored and max(spread) < 2
+
+
+@dataclass
+class Painter:
+    """Generates and evaluates groups; ``seed_of(step, attempt, row)`` seeds a row's sampling."""
+
+    engine: Engine
+    decode: Callable[[Sequence[int]], str]
+    env: Environment
+    run: str
+    seed_of: Callable[[int, int, int], int]
+    stop: Stop
+    attempts: int = GROUP_ATTEMPTS
+
+    def paint(self, step: int, groups: Sequence[Group], size: int) -> Painted:
+        """Complete and evaluate every group; groups without any value once more."""
+        rows: dict[int, Row] = {}
+        rollouts: dict[int, Rollout] = {}
+        generate = waited = 0.0
+        wanted, attempt = list(range(len(groups))), 0
+        while wanted and attempt < self.attempts:
+            places = [place * size + index for place in wanted for index in range(size)]
+            began = time.perf_counter()
+            futures = self._generate(step, attempt, groups, places, size, rows)
+            ended = time.perf_counter()
+            self._await(list(futures.values()))
+            for place, future in futures.items():
+                group = groups[place // size]
+                rollouts[place] = self._result(future, step, group, place % size)
+            generate, waited = generate + ended - began, waited + time.perf_counter() - ended
+            attempt += 1
+            wanted = [
+                place
+                for place in wanted
+                if all(rollouts[place * size + i].reward is None for i in range(size))
+            ]
+            if wanted:
+                log.warning("step %d: %d groups came back unscored", step, len(wanted))
+        order = range(len(groups) * size)
+        return Painted(
+            step=step,
+            group_size=size,
+            rollouts=tuple(rollouts[place] for place in order),
+            rows=tuple(rows[place] for place in order),
+            prompts=tuple(groups[place // size].prompt for place in order),
+            seconds_generate=generate,
+            seconds_wait=waited,
+            attempts=attempt,
+        )
+
+    def _generate(
+        self,
+        step: int,
+        attempt: int,
+        groups: Sequence[Group],
+        places: Sequence[int],
+        size: int,
+        rows: dict[int, Row],
+    ) -> dict[int, Future[Rollout]]:
+        """Complete the rows at ``places``; each is sent to the environment when it ends."""
+        futures: dict[int, Future[Rollout]] = {}
+        self.env.submit_announcement(len(places), time.time() + ANNOUNCED_SECONDS)
+
+        def on_row(number: int, row: Row) -> None:
+            place = places[number]
+            group = groups[place // size]
+            rows[place] = row
+            futures[place] = self.env.submit(
+                self.decode(row.tokens),
+                subject=group.subject,
+                seed=group.draw_seed,
+                run=self.run,
+                step=step,
+                group=group.number,
+                index=place % size,
+                tokens=len(row.tokens),
+                truncated=row.truncated,
+            )
+
+        prompts = [groups[place // size].prompt for place in places]
+        seeds = [self.seed_of(step, attempt, place) for place in places]
+        self.engine(prompts, seeds, on_row, self.stop)
+        return futures
+
+    def _await(self, futures: Sequence[Future[Rollout]]) -> None:
+        while wait(futures, timeout=LOOK_SECONDS).not_done:
+            self.stop()
+
+    def _result(self, future: Future[Rollout], step: int, group: Group, index: int) -> Rollout:
+        """The rollout of a future that is done; a fault of ours leaves it unscored."""
+        try:
+            return future.result()
+        except Exception as error:
+            # The boundary that keeps one broken rollout from ending the training.
+            log.exception("a rollout could not be evaluated")
+            return Rollout(
+                run=self.run,
+                step=step,
+                group=group.number,
+                index=index,
+                subject=group.subject,
+                seed=group.draw_seed,
+                unscored_reason=Reason.INTERNAL_ERROR,
+                unscored_detail=f"{type(error).__name__}: {error}",
+            )

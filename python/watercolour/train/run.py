@@ -1,0 +1,120 @@
+"""Train a policy: the process that a run's trainer is, here as in a cluster.
+
+    python -m watercolour.train.run --spec run.yaml --env URL --out runs/NAME [--resume]
+
+Exit status: 0 all steps done, 143 stopped by SIGTERM after a checkpoint, 130 by SIGINT after a
+checkpoint, 1 the input is at fault, 3 the infrastructure is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from watercolour import logs, service
+from watercolour.api import load
+from watercolour.api.errors import InputError, InterruptedRun, WatercolourError
+from watercolour.api.reasons import Reason
+from watercolour.api.spec import WatercolourRun
+from watercolour.train import progress
+
+log = logs.get(__name__)
+
+
+class Stopping:
+    """Remembers the signal that asked to stop; the training looks at it every token."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.signal = signal.SIGTERM
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.signal = signal.Signals(number)
+        self.event.set()
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.event.is_set()
+
+    @property
+    def exit_code(self) -> int:
+        """128 and the signal's number, as a shell says it."""
+        return 128 + self.signal
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; the exit status."""
+    args = _parser().parse_args(arguments)
+    logs.setup("trainer")
+    stopping = Stopping()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stopping.handle)
+    try:
+        wanted = load.run(args.spec)
+        refuse_begun(args.out, resume=args.resume)
+        shown = progress.Progress(wanted.metadata.name, wanted.spec.trainer.steps)
+        with progress.served(shown, args.host, args.port, args.announce):
+            return train(wanted, args, shown, stopping)
+    except InterruptedRun as stopped:
+        log.info("%s: %s", stopped.reason, stopped)
+        return stopping.exit_code
+    except WatercolourError as error:
+        log.error("%s: %s", error.reason, error)
+        return error.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Train a policy by GRPO against an environment.")
+    parser.add_argument("--spec", type=Path, required=True, help="the run's specification")
+    parser.add_argument("--env", required=True, help="base URL of the environment")
+    parser.add_argument("--out", type=Path, required=True, help="the run's folder")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    service.add_arguments(parser)
+    return parser
+
+
+def refuse_begun(out: Path, *, resume: bool) -> None:
+    """Never write over a run.
+
+    Raises:
+        InputError: the folder holds one and no resume was asked for (RunExists).
+    """
+    if not resume and ((out / "metrics.csv").exists() or (out / "checkpoints").exists()):
+        raise InputError(
+            Reason.RUN_EXISTS,
+            f"--out={out}: holds a run already.",
+            remedy="Go on with --resume, or name another folder.",
+            field="out",
+            value=str(out),
+        )
+
+
+def train(
+    wanted: WatercolourRun, args: argparse.Namespace, shown: progress.Progress, stopping: Stopping
+) -> int:
+    """Load the heavy libraries, train, and say how it ended."""
+    shown.enter("loading")
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from watercolour.env.client import EnvClient
+    from watercolour.train import session
+
+    spec = wanted.spec
+    with EnvClient(
+        args.env,
+        sessions=max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes),
+        timeout_s=spec.env.message_timeout_seconds,
+    ) as env:
+        session.run(wanted, args.out, env, shown, stopping, resume=args.resume)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""One attempt at a run, from the policy to the summary, read from top to bottom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import torch
+from datasets import Dataset
+
+from watercolour import logs
+from watercolour.api.errors import InterruptedRun, WatercolourError
+from watercolour.api.reasons import Reason
+from watercolour.api.spec import RunSpec, WatercolourRun
+from watercolour.reward import recipes
+from watercolour.sketch import prompt
+from watercolour.train import artifacts, batches, checkpoint, engines, preflight, settings, summary
+from watercolour.train import policy as policies
+from watercolour.train import trainer as trainers
+from watercolour.train.files import write_text
+from watercolour.train.progress import Progress
+from watercolour.train.rollouts import Environment, Group, Painter
+from watercolour.train.trainer import Limits, Session
+
+log = logs.get(__name__)
+
+#: More threads than this slow a small policy down: their barriers cost more than they bring.
+CPU_THREADS = 2
+
+
+def run(
+    wanted: WatercolourRun,
+    out: Path,
+    env: Environment,
+    progress: Progress,
+    stopping: Callable[[], bool],
+    *,
+    resume: bool,
+) -> None:
+    """Train until the last step and write the summary.
+
+    Raises:
+        InputError: the specification, the policy or what is to be resumed is at fault.
+        InterruptedRun: ``stopping`` became true; there is a checkpoint if there was a step.
+        InfrastructureError: the run cannot go on; there is a checkpoint if there was a step.
+    """
+    spec, name = wanted.spec, wanted.metadata.name
+    torch.set_num_threads(min(CPU_THREADS, torch.get_num_threads()))
+    policy = policies.load(spec.model, spec.trainer.lora)
+    plan = batches.plan(spec, small=policy.small)
+    config = settings.config(spec, plan, out, on_cpu=policy.model.device.type == "cpu")
+    resumed = checkpoint.latest(out) if resume else None
+    ask = partial(tokens_of, spec, policy)
+    painter = _painter(spec, name, policy, env, stopping)
+    if resumed is None and spec.trainer.guards.probes:
+        progress.enter("preflight")
+        found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
+        progress.enter("preflight", preflight=asdict(found))
+        write_preflight(out, found)
+    steps = checkpoint.step_of(resumed) if resumed else 0
+    session = Session(
+        batches=plan,
+        painter=painter,
+        groups_of=partial(groups_of, spec, plan, ask),
+        artifacts=artifacts.reopen(out, steps) if resumed else artifacts.Artifacts(out),
+        progress=progress,
+        limits=_limits(spec),
+        stopping=stopping,
+        flat_steps_teach=config.beta != 0 or config.entropy_coef != 0,
+        memory=checkpoint.read_memory(resumed) if resumed else checkpoint.Memory(),
+    )
+    trainer = trainers.build(policy, config, _dataset(spec, plan), session)
+    # The trainer has wrapped the policy: generation must see the adapter.
+    painter.engine = _engine(spec, policy, trainer.model)
+    _train(trainer, session, resumed, steps)
+    _write_summary(out, session, resumed is not None)
+    progress.enter("done")
+
+
+def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
+    """Run the steps; leave a checkpoint of the last one behind whatever ends them."""
+    try:
+        trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+    except WatercolourError:
+        if trainer.state.global_step > steps:
+            trainer.save_whole()
+        raise
+    trainer.save_whole()
+    if trainer.state.global_step < session.batches.steps:
+        raise InterruptedRun(
+            Reason.INTERRUPTED,
+            f"stopped after {trainer.state.global_step} steps.",
+            remedy="Go on with --resume.",
+        )
+
+
+def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int, ...]:
+    """The prompt that asks for a subject, as tokens."""
+    tokens: list[int] = policy.tokenizer.apply_chat_template(
+        messages_of(spec, subject),
+        add_generation_prompt=True,
+        tokenize=True,
+        return_dict=False,
+        **{"enable_thinking": spec.prompts.thinking, **spec.model.chat_template_kwargs},
+    )
+    return tuple(tokens)
+
+
+def messages_of(spec: RunSpec, subject: str) -> list[dict[str, str]]:
+    """The chat that asks for a subject; `auto` is `tiny` for builtin policies."""
+    system = spec.prompts.system
+    if system == "auto":
+        system = "tiny" if spec.model.id.startswith(policies.BUILTIN) else "ten-methods"
+    return prompt.messages(subject, system)
+
+
+def groups_of(
+    spec: RunSpec, plan: batches.Batches, ask: Callable[[str], tuple[int, ...]], step: int
+) -> list[Group]:
+    """The groups of a step."""
+    subjects = [
+        batches.subject(spec.prompts.subjects, plan, step, number) for number in range(plan.groups)
+    ]
+    return [
+        Group(number, subject, batches.draw_seed(spec.seed, step, number), ask(subject))
+        for number, subject in enumerate(subjects)
+    ]
+
+
+def _probes(spec: RunSpec, ask: Callable[[str], tuple[int, ...]]) -> list[Group]:
+    """One group a probe, the subjects in turn."""
+    subjects = spec.prompts.subjects
+    return [
+        Group(
+            number,
+            subjects[number % len(subjects)],
+            batches.draw_seed(spec.seed, preflight.STEP, number),
+            ask(subjects[number % len(subjects)]),
+        )
+        for number in range(spec.trainer.guards.probes)
+    ]
+
+
+def _painter(
+    spec: RunSpec,
+    name: str,
+    policy: policies.Policy,
+    env: Environment,
+    stopping: Callable[[], bool],
+) -> Painter:
+    def stop() -> None:
+        if stopping():
+            raise InterruptedRun(Reason.INTERRUPTED, "stopped while painting.")
+
+    return Painter(
+        engine=_engine(spec, policy, policy.model),
+        decode=partial(policy.tokenizer.decode, skip_special_tokens=True),
+        env=env,
+        run=name,
+        seed_of=partial(batches.row_seed, spec.seed),
+        stop=stop,
+    )
+
+
+def _engine(spec: RunSpec, policy: policies.Policy, model: torch.nn.Module) -> engines.Engine:
+    sampling, pad = spec.trainer.sampling, policy.tokenizer.pad_token_id
+    name, engine = engines.build(spec.trainer.engine, model, sampling, policy.ends, pad=pad)
+    log.info("generation engine: %s", name)
+    return engine
+
+
+def _limits(spec: RunSpec) -> Limits:
+    guards = spec.trainer.guards
+    least, _ = recipes.get(spec.recipe).range
+    return Limits(
+        collapse=guards.collapse,
+        max_rollbacks=guards.max_rollbacks,
+        max_unscored_steps=guards.max_unscored_steps,
+        least_reward=least,
+        keep_checkpoints=spec.trainer.keep_checkpoints,
+    )
+
+
+def _dataset(spec: RunSpec, plan: batches.Batches) -> Dataset:
+    """One row a group, in the order of the steps; TRL repeats each for the group's members."""
+    return Dataset.from_list(
+        [
+            {"prompt": messages_of(spec, batches.subject(spec.prompts.subjects, plan, step, group))}
+            for step in range(0, plan.rounds * plan.reuse, plan.reuse)
+            for group in range(plan.groups)
+        ]
+    )
+
+
+def write_preflight(out: Path, found: preflight.Findings) -> None:
+    """Keep what the probes showed, for the summary and a resumed run."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_text(out / "preflight.json", json.dumps(asdict(found), indent=2) + "\n")
+
+
+def _write_summary(out: Path, session: Session, resumed: bool) -> None:
+    path = out / "preflight.json"
+    own = {
+        "seconds": round(session.seconds(), 1),
+        "collapsed": session.memory.health.rollbacks > 0,
+        "rollbacks": session.memory.health.rollbacks,
+        "resumed": resumed,
+        "preflight": json.loads(path.read_text(encoding="utf-8")) if path.exists() else None,
+    }
+    found = summary.summarise(out, session.artifacts.rows, own)
+    write_text(out / "summary.json", json.dumps(found, indent=2) + "\n")

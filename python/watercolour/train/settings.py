@@ -1,0 +1,133 @@
+"""From the specification to TRL's GRPOConfig, with the pass-through checked field by field."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
+from trl import GRPOConfig
+
+from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
+from watercolour.api.rules import OWNED_BY_SPEC
+from watercolour.api.spec import RunSpec
+from watercolour.train.batches import Batches
+
+#: Further fields that follow from the specification, and where it says so.
+DERIVED = {
+    "gradient_accumulation_steps": "spec.trainer.rolloutsPerStep",
+    "steps_per_generation": "spec.trainer.rolloutsPerStep",
+    "generation_batch_size": "spec.trainer.rolloutsPerStep",
+    "num_train_epochs": "spec.trainer.steps",
+    "model_init_kwargs": "spec.model",
+    "chat_template_kwargs": "spec.model.chatTemplateKwargs",
+    "reward_weights": "spec.recipe.weights",
+    "reward_funcs": "spec.recipe",
+    "shuffle_dataset": "spec.prompts.subjects",
+    "use_transformers_continuous_batching": "spec.trainer.engine",
+    "save_strategy": "spec.trainer.checkpointEvery",
+    "resume_from_checkpoint": "the --resume option",
+}
+OWNED = {**OWNED_BY_SPEC, **DERIVED}
+
+
+def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOConfig:
+    """TRL's configuration of a run.
+
+    Raises:
+        InputError: ``spec.trainer.grpo`` names an unknown field, one that the specification sets
+            itself, or a value of the wrong kind (InvalidSpec).
+    """
+    trainer = spec.trainer
+    check(trainer.grpo)
+    settings: dict[str, Any] = {
+        # A policy on the CPU computes in its own type and has memory for its activations.
+        "bf16": not on_cpu,
+        "use_cpu": on_cpu,
+        "gradient_checkpointing": not on_cpu,
+        # The router is frozen under LoRA; its balancing loss would only add noise.
+        "router_aux_loss_coef": 0.0,
+        **{name: value for name, value in trainer.grpo.items() if name not in _SPLIT},
+        "output_dir": str(out / "checkpoints"),
+        "learning_rate": trainer.learning_rate,
+        "lr_scheduler_type": trainer.lr_scheduler,
+        "warmup_steps": trainer.warmup_steps,
+        "scale_rewards": trainer.scale_rewards,
+        "beta": trainer.beta,
+        "max_steps": trainer.steps,
+        "num_generations": batches.group_size,
+        "num_iterations": batches.reuse,
+        "per_device_train_batch_size": batches.per_device,
+        "gradient_accumulation_steps": batches.accumulation,
+        "max_completion_length": trainer.sampling.max_completion_tokens,
+        "temperature": trainer.sampling.temperature,
+        "top_p": trainer.sampling.top_p,
+        "top_k": trainer.sampling.top_k,
+        "seed": spec.seed % 2**31,
+        "shuffle_dataset": False,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "steps",
+        "save_steps": trainer.checkpoint_every,
+        "save_total_limit": None,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+    }
+    try:
+        return GRPOConfig(**settings)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            Reason.INVALID_SPEC,
+            f"spec.trainer: TRL refuses the settings ({error}).",
+            remedy="Change the field that it names.",
+            field="spec.trainer",
+        ) from error
+
+
+#: Pass-through fields that :mod:`watercolour.train.batches` has already turned into a plan.
+_SPLIT = ("per_device_train_batch_size", "num_iterations")
+
+
+def check(grpo: dict[str, Any]) -> None:
+    """Refuse what GRPOConfig does not have, what is not to be set here, and wrong kinds.
+
+    Raises:
+        InputError: as said (InvalidSpec).
+    """
+    fields = {field.name for field in dataclasses.fields(GRPOConfig) if field.init}
+    hints: dict[str, Any] = get_type_hints(GRPOConfig)
+    for name, value in grpo.items():
+        place = f"spec.trainer.grpo.{name}"
+        if name in OWNED:
+            raise _refused(place, value, "the specification sets it", f"Set {OWNED[name]} instead.")
+        if name not in fields:
+            near = difflib.get_close_matches(name, fields, n=1, cutoff=0.5)
+            remedy = f"Did you mean {near[0]}?" if near else "See TRL's documentation of it."
+            raise _refused(place, value, "GRPOConfig has no such field", remedy)
+        fault = _wrong_kind(hints[name], value)
+        if fault:
+            raise _refused(place, value, fault, "Correct the value, or leave the field out.")
+
+
+def _refused(place: str, value: Any, fault: str, remedy: str) -> InputError:
+    return InputError(
+        Reason.INVALID_SPEC, f"{place}={value!r}: {fault}.", remedy=remedy, field=place, value=value
+    )
+
+
+def _wrong_kind(hint: Any, value: Any) -> str:
+    """What is wrong with a value of a field so annotated; empty if nothing is, or if unknown."""
+    try:
+        adapter = TypeAdapter[Any](hint)
+    except PydanticSchemaGenerationError:
+        return ""
+    try:
+        adapter.validate_python(value)
+    except ValidationError as error:
+        message = error.errors(include_url=False)[0]["msg"]
+        return message[:1].lower() + message[1:].rstrip(".")
+    return ""

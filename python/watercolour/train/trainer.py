@@ -1,0 +1,328 @@
+"""GRPO by TRL, with what a run of ours adds: rollouts, guards, metrics and whole checkpoints.
+
+:class:`Trainer` overrides where TRL saves and nothing of what it computes. All else hangs on its
+two public hooks: ``rollout_func`` brings a step's completions with their rewards, and callbacks
+see every step before and after its update.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from torch import nn
+from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState
+from trl import GRPOConfig, GRPOTrainer
+
+from watercolour import logs
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason
+from watercolour.train import checkpoint, guard, metrics
+from watercolour.train.artifacts import Artifacts
+from watercolour.train.batches import Batches
+from watercolour.train.checkpoint import Memory
+from watercolour.train.guard import Verdict
+from watercolour.train.policy import Policy
+from watercolour.train.progress import Progress
+from watercolour.train.rollouts import Group, Painted, Painter
+
+log = logs.get(__name__)
+
+# TRL prints whole completions for each unscored row; metrics and rollouts hold them already.
+logging.getLogger("trl.trainer.grpo_trainer").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The guards' settings."""
+
+    collapse: bool
+    max_rollbacks: int
+    max_unscored_steps: int
+    least_reward: float
+    keep_checkpoints: int
+
+
+@dataclass
+class Session:
+    """One attempt at a run: what its steps share."""
+
+    batches: Batches
+    painter: Painter
+    groups_of: Callable[[int], list[Group]]
+    artifacts: Artifacts
+    progress: Progress
+    limits: Limits
+    stopping: Callable[[], bool]
+    #: A step without spread teaches nothing, unless a KL or entropy term pulls as well.
+    flat_steps_teach: bool
+    memory: Memory = field(default_factory=Memory)
+    painted: Painted | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def seconds(self) -> float:
+        """Spent in training, over all attempts."""
+        return self.memory.seconds + time.monotonic() - self.began
+
+
+class Trainer(GRPOTrainer):
+    """GRPOTrainer whose checkpoints are whole or not there."""
+
+    session: Session
+    _saving_to: Path | None = None
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Write none: the run's own files say more."""
+
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self._saving_to) if self._saving_to else super()._get_output_dir(trial)
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        """A periodic checkpoint; a full disk is said and survived."""
+        try:
+            self.save_whole()
+        except InfrastructureError as error:
+            if error.reason != Reason.DISK_FULL:
+                raise
+            log.error("%s: %s The run goes on.", error.reason, error.message)
+
+    def save_whole(self) -> Path:
+        """Write the checkpoint of the steps done.
+
+        Raises:
+            InfrastructureError: the disk is full (DiskFull).
+        """
+        step = self.state.global_step
+        session = self.session
+
+        def fill(part: Path) -> None:
+            self._saving_to = part
+            try:
+                super(Trainer, self)._save_checkpoint(self.model, None)
+            finally:
+                self._saving_to = None
+            inner = part / f"{checkpoint.PREFIX}{step}"
+            for file in inner.iterdir():
+                file.rename(part / file.name)
+            inner.rmdir()
+
+        memory = replace(session.memory, seconds=session.seconds())
+        folder = session.artifacts.folder
+        return checkpoint.write(folder, step, session.limits.keep_checkpoints, fill, memory)
+
+
+def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Session) -> Trainer:
+    """The trainer of a session."""
+
+    def rollout_func(_prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        step = trainer.state.global_step
+        groups = session.groups_of(step)
+        session.progress.enter("painting")
+        painted = session.painter.paint(step, groups, session.batches.group_size)
+        session.progress.enter("updating")
+        session.painted = painted
+        return answer(painted)
+
+    trainer = Trainer(
+        model=policy.model,
+        reward_funcs=reward,
+        args=settings,
+        train_dataset=prompts,
+        processing_class=policy.tokenizer,
+        peft_config=policy.lora,
+        rollout_func=rollout_func,
+    )
+    trainer.session = session
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(_Steps(trainer, session))
+    return trainer
+
+
+def answer(painted: Painted) -> dict[str, Any]:
+    """What TRL wants of a rollout function.
+
+    A row without a value is masked, so that it neither weighs in the loss's denominator nor feels
+    the KL term; its advantage is 0 in any case.
+    """
+    rewards = painted.rewards
+    found: dict[str, Any] = {
+        "prompt_ids": [list(prompt) for prompt in painted.prompts],
+        "completion_ids": [list(row.tokens) for row in painted.rows],
+        "logprobs": [list(row.log_probabilities) for row in painted.rows],
+        "value": rewards,
+    }
+    if None in rewards:
+        found["env_mask"] = [
+            [int(value is not None)] * len(row.tokens)
+            for value, row in zip(rewards, painted.rows, strict=True)
+        ]
+    return found
+
+
+def reward(completions: list[Any], value: list[float | None], **_: Any) -> list[float | None]:
+    """The one reward function: the environment's combined value, None where there is none."""
+    return value
+
+
+class _Steps(TrainerCallback):
+    """Guards before each update; metrics, rollouts and progress after it."""
+
+    def __init__(self, trainer: Trainer, session: Session) -> None:
+        self.trainer = trainer
+        self.session = session
+        self.step_began = 0.0
+        self.skipped = ""
+
+    def on_step_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        self.step_began = time.perf_counter()
+        self.skipped = ""
+
+    def on_pre_optimizer_step(
+        self, args: Any, state: TrainerState, control: TrainerControl, **parts: Any
+    ) -> None:
+        """Decide whether the gradients are used; without gradients AdamW moves nothing."""
+        model: nn.Module = parts["model"]
+        painted = self._fresh(state.global_step)
+        self.skipped = self._why_not(model, painted)
+        if painted is not None and self.session.limits.collapse:
+            self._guard(painted, parts)
+        if self.skipped:
+            log.warning("step %d: no update, %s", state.global_step, self.skipped)
+            model.zero_grad(set_to_none=True)
+
+    def _fresh(self, step: int) -> Painted | None:
+        """The step's own rollouts, or None when it uses those of an earlier one."""
+        painted = self.session.painted
+        return painted if painted is not None and painted.step == step else None
+
+    def _why_not(self, model: nn.Module, painted: Painted | None) -> str:
+        session = self.session
+        last = painted or session.painted
+        if painted is not None:
+            streak = session.memory.unscored_steps + 1 if painted.unscored else 0
+            session.memory = replace(session.memory, unscored_steps=streak)
+        if last is not None and last.unscored:
+            return "every rollout is unscored"
+        if last is not None and last.flat and not session.flat_steps_teach:
+            return "no group has any spread"
+        if not guard.finite(model.parameters()):
+            return "a gradient is not a number"
+        return ""
+
+    def _guard(self, painted: Painted, parts: dict[str, Any]) -> None:
+        session, model = self.session, parts["model"]
+        columns = metrics.of_rollouts(painted)
+        value = columns["reward_adjusted"]
+        health, verdict = guard.observe(
+            session.memory.health,
+            value if value is not None else columns["reward"],
+            flat=painted.flat,
+            least=session.limits.least_reward,
+        )
+        session.memory = replace(session.memory, health=health)
+        if verdict is Verdict.BEST:
+            # Before the update: these weights painted what was just rewarded.
+            session.memory = replace(session.memory, best=guard.snapshot(model))
+        best = session.memory.best
+        if verdict is Verdict.COLLAPSED and best is not None:
+            if health.rollbacks > session.limits.max_rollbacks:
+                raise InfrastructureError(
+                    Reason.POLICY_COLLAPSED,
+                    f"the reward collapsed {health.rollbacks} times; the last at step "
+                    f"{painted.step}.",
+                    remedy="Lower spec.trainer.learningRate, or set spec.trainer.beta to 0.02.",
+                )
+            guard.restore(model, best, parts["optimizer"], parts["lr_scheduler"])
+            self.skipped = f"the reward collapsed (rollback {health.rollbacks})"
+
+    def on_log(
+        self,
+        args: Any,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """Write the step's row and rollouts; end a run whose infrastructure is gone."""
+        if logs is None or "loss" not in logs:
+            return
+        session, step = self.session, state.global_step - 1
+        painted = self._fresh(step)
+        spent = time.perf_counter() - self.step_began
+        painting = painted.seconds_generate + painted.seconds_wait if painted else 0.0
+        if painted is not None:
+            session.artifacts.add_rollouts(step, self._with_advantages(painted))
+        own: dict[str, metrics.Cell] = {
+            "step_time": spent,
+            "skipped": int(bool(self.skipped)),
+            "rollbacks": session.memory.health.rollbacks,
+            "seconds_update": spent - painting,
+            "seconds_write": time.perf_counter() - self.step_began - spent,
+        }
+        row = metrics.row(step, painted, logs, own)
+        session.artifacts.add_row(row)
+        session.progress.step_done(row, len(painted.rollouts) if painted else 0)
+        _say(row, session.batches.steps)
+        self._require_infrastructure(step)
+
+    def _with_advantages(self, painted: Painted) -> list[Any]:
+        """The rollouts with the advantages that TRL gave them; none where there is no value."""
+        given = list(self.trainer._logs["advantages"])[-len(painted.rollouts) :]
+        return [
+            rollout.model_copy(update={"advantage": advantage})
+            if rollout.reward is not None
+            else rollout
+            for rollout, advantage in zip(painted.rollouts, given, strict=True)
+        ]
+
+    def _require_infrastructure(self, step: int) -> None:
+        streak = self.session.memory.unscored_steps
+        if streak >= self.session.limits.max_unscored_steps:
+            reasons = sorted(
+                {
+                    rollout.unscored_reason.value
+                    for rollout in (self.session.painted or _NOTHING).rollouts
+                    if rollout.unscored_reason is not None
+                }
+            )
+            raise InfrastructureError(
+                Reason.INFRASTRUCTURE_DEGRADED,
+                f"{streak} steps in a row were wholly unscored, the last at step {step} "
+                f"({', '.join(reasons)}).",
+                remedy="Bring that service back, then go on with --resume.",
+            )
+
+    def on_step_end(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if self.session.stopping():
+            control.should_training_stop = True
+
+
+_NOTHING = Painted(-1, 1, (), (), (), 0.0, 0.0, 0)
+
+
+def _say(row: dict[str, metrics.Cell], steps: int) -> None:
+    def shown(name: str, digits: int = 3) -> str:
+        value = row[name]
+        return "–" if value is None else f"{value:.{digits}f}"
+
+    log.info(
+        "step %s/%d  reward %s  adjusted %s  gate %s  unscored %s  tokens %s  %s s "
+        "(generate %s, wait %s, update %s)",
+        (row["step"] or 0) + 1,
+        steps,
+        *(shown(name) for name in ("reward", "reward_adjusted", "gate_pass", "unscored")),
+        shown("completions/mean_length", 0),
+        *(
+            shown(name, 1)
+            for name in ("step_time", "seconds_generate", "seconds_wait", "seconds_update")
+        ),
+    )
