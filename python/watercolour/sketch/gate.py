@@ -14,6 +14,7 @@ from watercolour.api.rollout import Violation
 from watercolour.api.spec import Gate
 from watercolour.sketch import (
     extract,
+    flow,
     rules_lexical,
     rules_members,
     rules_names,
@@ -86,6 +87,7 @@ def check(sketch: str, options: Gate) -> tuple[Violation, ...]:
         rules_names.check(reading),
         rules_names.check_declarations(reading),
         rules_members.check(reading),
+        flow.check(reading),
         rules_shape.check(reading),
     )
     ordered = sorted(set(found), key=lambda v: (v.line or 0, v.column or 0, v.code))

@@ -51,6 +51,12 @@ KNOWN: frozenset[str] = (
 )
 """Every global of the browser, p5 and p5.brush: assigning to one is never a new variable."""
 
+NUMBER_FUNCTIONS: frozenset[str] = _names("number_functions")
+"""Global functions that return a number whatever they are given."""
+
+NUMBER_VARIABLES: frozenset[str] = _names("number_variables")
+"""Global variables and constants that are numbers."""
+
 STATICS: dict[str, frozenset[str]] = {k: frozenset(v.split()) for k, v in _LISTS["statics"].items()}
 """Members of built-in objects that lead nowhere else; ``Math`` and ``console`` have no others."""
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Iterator
 
 from watercolour.api.reasons import ViolationCode
 from watercolour.api.rollout import Violation
+from watercolour.sketch.literals import string_value
 from watercolour.sketch.names import KNOWN
 from watercolour.sketch.parse import Node, Syntax
 from watercolour.sketch.scope import Scopes, resolve
 
+_MEMBER_PLACES = frozenset(
+    {("method_definition", "name"), ("pair", "key"), ("field_definition", "property")}
+)
 _PATTERN_PLACES = frozenset(
     {
         ("array_pattern", None),
@@ -28,7 +34,8 @@ class Reading:
     """A sketch as the rules see it.
 
     ``methods`` are the allowed p5.brush methods. ``free`` lists the identifiers that the sketch
-    does not declare; assigning to a name that nobody else owns declares it.
+    does not declare; assigning to a name that nobody else owns declares it. ``own_members`` are
+    the names of the methods and properties that the sketch gives its own objects.
     """
 
     syntax: Syntax
@@ -36,6 +43,7 @@ class Reading:
     methods: frozenset[str]
     free: tuple[tuple[Node, str], ...]
     free_names: dict[int, str]
+    own_members: frozenset[str]
 
     def violation(self, code: ViolationCode, node: Node, message: str) -> Violation:
         """Return a violation at the node's place."""
@@ -50,13 +58,57 @@ class Reading:
 def read(syntax: Syntax, methods: frozenset[str]) -> Reading:
     """Resolve the sketch's names."""
     scopes = resolve(syntax)
+    free = sorted((*scopes.free, *_still_free(scopes)), key=lambda pair: pair[0].index)
     implicit = {
         name
-        for node, name in scopes.free
+        for node, name in free
         if name not in KNOWN and not name.startswith("__") and is_target(node)
     }
-    free = tuple((node, name) for node, name in scopes.free if name not in implicit)
-    return Reading(syntax, scopes, methods, free, {node.index: name for node, name in free})
+    free = tuple((node, name) for node, name in free if name not in implicit)
+    return Reading(
+        syntax,
+        scopes,
+        methods,
+        free,
+        {node.index: name for node, name in free},
+        frozenset(_own_members(syntax)),
+    )
+
+
+def _still_free(scopes: Scopes) -> Iterator[tuple[Node, str]]:
+    """Yield references that a top-level ``var`` of a known global's name does not make its own.
+
+    ``var fetch;`` leaves the page's own ``fetch`` as it is, and so does everything before the
+    statement that gives the variable a value.
+    """
+    for binding in scopes.program.bindings.values():
+        if binding.kind == "var" and binding.name in KNOWN:
+            given = min((_value_end(node) for node in binding.declarations), default=math.inf)
+            for reference in binding.references:
+                if reference.start < given:
+                    yield reference, binding.name
+
+
+def _value_end(declaration: Node) -> float:
+    declarator = declaration.parent
+    statement = declarator.parent if declarator else None
+    if declarator is None or statement is None or declarator.child("value") is None:
+        return math.inf
+    at_top = statement.parent is not None and statement.parent.kind == "program"
+    return declarator.end if at_top else math.inf
+
+
+def _own_members(syntax: Syntax) -> Iterator[str]:
+    for node in syntax.nodes:
+        parent = node.parent
+        if parent is None:
+            continue
+        if (parent.kind, node.field) in _MEMBER_PLACES:
+            yield string_value(syntax, node) or syntax.text(node)
+        elif node.kind == "shorthand_property_identifier" or (
+            node.field == "property" and parent.kind == "member_expression" and is_target(parent)
+        ):
+            yield syntax.text(node)
 
 
 def outer(node: Node) -> tuple[Node | None, str | None]:

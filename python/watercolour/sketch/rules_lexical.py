@@ -44,6 +44,9 @@ def check(reading: Reading) -> Iterator[Violation]:
         elif node.kind in _NOT_SCRIPT:
             message = f"A sketch is plain JavaScript, without {_NOT_SCRIPT[node.kind]}."
             yield reading.violation(ViolationCode.SYNTAX_ERROR, node, message)
+        elif _is_html_comment(reading, node, previous):
+            message = "A browser takes this for an HTML comment and skips the line; put in spaces."
+            yield reading.violation(ViolationCode.SYNTAX_ERROR, node, message)
         elif _is_ambiguous(node, previous):
             message = "This slash can be read as a division or as a regular expression; rewrite it."
             yield reading.violation(ViolationCode.SYNTAX_ERROR, node, message)
@@ -66,6 +69,17 @@ def _name(reading: Reading, node: Node) -> Iterator[Violation]:
     elif name in _NOT_NAMES and node.kind != "property_identifier":
         message = f"`{name}` is a keyword of the language; choose another name."
         yield reading.violation(ViolationCode.SYNTAX_ERROR, node, message)
+
+
+def _is_html_comment(reading: Reading, node: Node, previous: Node | None) -> bool:
+    """Tell whether operators spell ``<!--``, or ``-->`` at the start of a line."""
+    data = reading.syntax.data
+    if node.kind == "--":
+        return data[max(node.start - 2, 0) : node.start] == b"<!"
+    if node.kind[0] == ">" and previous and previous.kind == "--" and previous.end == node.start:
+        line = data[data.rfind(b"\n", 0, previous.start) + 1 : previous.start].strip()
+        return not line or line.endswith(b"*/")
+    return False
 
 
 def _is_ambiguous(node: Node, previous: Node | None) -> bool:

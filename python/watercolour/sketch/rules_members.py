@@ -28,7 +28,7 @@ _URLS = ("http://", "https://", "data:", "blob:", "javascript:", "file://", "//c
 def check(reading: Reading) -> Iterator[Violation]:
     """Judge members, keys and string literals, wherever they stand."""
     syntax = reading.syntax
-    own_text = _defines_text(reading)
+    own_text = "text" in reading.own_members
     for node in syntax.nodes:
         match node.kind:
             case "property_identifier":
@@ -73,18 +73,6 @@ def _is_own_prototype(reading: Reading, member: Node) -> bool:
     owner = member.child("object")
     binding = reading.scopes.bound.get(owner.index) if owner else None
     return binding is not None and binding.kind in ("function", "class")
-
-
-def _defines_text(reading: Reading) -> bool:
-    """Tell whether the sketch has a method or property of its own named ``text``."""
-    places = (("method_definition", "name"), ("pair", "key"), ("field_definition", "property"))
-    return any(
-        node.kind == "property_identifier"
-        and node.parent is not None
-        and (node.parent.kind, node.field) in places
-        and reading.syntax.text(node) == "text"
-        for node in reading.syntax.nodes
-    )
 
 
 def _refused(reading: Reading, node: Node, name: str) -> Violation:

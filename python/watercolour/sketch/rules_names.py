@@ -10,6 +10,7 @@ from watercolour.api.rollout import Violation
 from watercolour.sketch.exports import METHODS
 from watercolour.sketch.literals import string_value
 from watercolour.sketch.names import (
+    CODE_MEMBERS,
     ECMASCRIPT,
     ENTRY_POINTS,
     KNOWN,
@@ -28,14 +29,16 @@ from watercolour.sketch.reading import (
     outer,
     root_is_target,
 )
+from watercolour.sketch.scope import FUNCTIONS, Binding, Scope
 
 _RENAMED = {
     "bleed": "fillBleed",
-    "setBrush": "set",
-    "reDraw": "",
-    "reBlend": "",
     "noHatching": "noHatch",
+    "setBrush": "set",
+    "setHatch": "hatchStyle",
 }
+"""Names of the library's first version and of common guesses."""
+
 _CALLABLE = frozenset({"Array", "BigInt", "Number", "Object", "Promise", "String", "Symbol"})
 _ADVICE = {
     ViolationCode.EXTERNAL_ACCESS: "a painting is made from the sketch and the seed alone",
@@ -43,6 +46,20 @@ _ADVICE = {
     ViolationCode.HARNESS_TAMPERING: "it belongs to the page around the sketch",
     ViolationCode.TEXT_LABEL: "a painting shows its subject and does not write its name",
     ViolationCode.BARE_PRIMITIVES: "it draws without pigment; use p5.brush",
+}
+
+_SPECIAL_ADVICE = {
+    "RegExp": "write the pattern as a literal",
+    "arguments": "take rest parameters, as in `(...values)`",
+    "createFramebuffer": "paint on the canvas itself",
+    "createGraphics": "paint on the canvas itself",
+    "describe": "it writes words into the page",
+    "mouseIsPressed": "nobody moves a mouse here",
+    "mouseX": "nobody moves a mouse here",
+    "mouseY": "nobody moves a mouse here",
+    "requestAnimationFrame": "a painting is one frame; p5 calls `draw`",
+    "setInterval": "a painting is one frame; p5 calls `draw`",
+    "setTimeout": "a painting is one frame; p5 calls `draw`",
 }
 
 
@@ -67,9 +84,24 @@ def check(reading: Reading) -> Iterator[Violation]:
 
 def check_declarations(reading: Reading) -> Iterator[Violation]:
     """Refuse top-level declarations that would replace what the page and the library need."""
-    for binding in reading.scopes.program.bindings.values():
-        if binding.name in NEEDED:
+    for binding in reading.scopes.bindings():
+        if binding.name in NEEDED and (binding.scope.parent is None or _leaks_from_block(binding)):
             yield _overridden(reading, binding.declarations[0], binding.name)
+        elif binding.name in CODE_MEMBERS:
+            message = f"`{binding.name}` names a way to code; choose another name."
+            yield reading.violation(ViolationCode.DYNAMIC_CODE, binding.declarations[0], message)
+
+
+def _leaks_from_block(binding: Binding) -> bool:
+    """Tell whether a function in a block becomes a variable of the page as well, as of old."""
+    scope: Scope | None = binding.scope
+    if binding.kind != "function" or scope.node.kind in FUNCTIONS:
+        return False
+    while scope is not None:
+        if scope.node.kind in FUNCTIONS or scope.node.kind == "class_static_block":
+            return False
+        scope = scope.parent
+    return True
 
 
 def _overridden(reading: Reading, node: Node, name: str) -> Violation:
@@ -84,23 +116,19 @@ def _refused(reading: Reading, node: Node, name: str) -> Violation:
         given = arguments(call)
         if given and given[0].kind in ("arrow_function", "function_expression"):
             code = ViolationCode.HARNESS_TAMPERING
-    return reading.violation(code, node, f"`{name}` is not for a sketch: {_ADVICE[code]}.")
+    advice = _SPECIAL_ADVICE.get(name, _ADVICE[code])
+    return reading.violation(code, node, f"`{name}` is not for a sketch: {advice}.")
 
 
 def _unknown(reading: Reading, node: Node, name: str) -> Violation:
     if name in KNOWN:
         message = f"`{name}` belongs to the page and is not for a sketch; declare your own name."
     else:
-        own = {b for s in _scopes_around(reading, node) for b in s}
+        own = set(reading.scopes.program.bindings)
         close = difflib.get_close_matches(name, sorted(own | P5), n=1, cutoff=0.8)
         hint = f"Did you mean `{close[0]}`?" if close else "Declare it or correct its spelling."
         message = f"`{name}` is declared neither by the sketch nor by p5 or p5.brush. {hint}"
     return reading.violation(ViolationCode.EXTERNAL_ACCESS, node, message)
-
-
-def _scopes_around(reading: Reading, node: Node) -> list[set[str]]:
-    del node
-    return [set(reading.scopes.program.bindings)]
 
 
 def _brush(reading: Reading, node: Node) -> Iterator[Violation]:

@@ -8,6 +8,7 @@ around, whose value outside the block may still be the page's own global.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 from watercolour.sketch.parse import Node, Syntax
 
@@ -75,8 +76,14 @@ class Scopes:
     """
 
     program: Scope
+    scopes: tuple[Scope, ...]
     bound: dict[int, Binding]
     free: tuple[tuple[Node, str], ...]
+
+    def bindings(self) -> Iterator[Binding]:
+        """Yield every declared name."""
+        for scope in self.scopes:
+            yield from scope.bindings.values()
 
 
 def resolve(syntax: Syntax) -> Scopes:
@@ -95,7 +102,10 @@ def resolve(syntax: Syntax) -> Scopes:
         else:
             binding.references.append(node)
             bound[node.index] = binding
-    return Scopes(scopes[0], bound, tuple(free))
+    own = tuple(
+        scope for node, scope in zip(syntax.nodes, scopes, strict=True) if scope.node is node
+    )
+    return Scopes(scopes[0], own, bound, tuple(free))
 
 
 def pattern_names(syntax: Syntax, pattern: Node) -> list[Node]:
