@@ -35,8 +35,8 @@ from watercolour.sketch import gate
 
 log = logs.get(__name__)
 
-#: Paintings that are remembered, at some 50 kB each.
-PAINTINGS = 1_024
+#: Paintings that are remembered, at 50 kB (192 pixels a side) to 1 MB (1024) each.
+PAINTINGS = 256
 
 #: Share of the client's patience after which the server answers by itself.
 PATIENCE = 0.9
@@ -83,11 +83,11 @@ class Rooms:
 
 @dataclass(frozen=True)
 class _Render:
-    """What became of one render: a painting or the sketch's fault, and what it took."""
+    """What became of one render: a painting or a violation, and the seconds that it took."""
 
-    outcome: Painted | SketchFault
-    queue_seconds: float
-    render_seconds: float
+    outcome: Painted | Violation
+    js_errors: tuple[str, ...]
+    timings: dict[str, float]
 
 
 class Corridor:
@@ -218,16 +218,11 @@ class Corridor:
                 render = await self._renders.get(sketch_key(sketch), make)
         except TimeoutError as error:
             raise InfrastructureError(Reason.RENDERER_UNAVAILABLE, TOO_LATE) from error
-        timings = dict(rollout.timings)
-        if made:
-            timings |= {"queue": render.queue_seconds, "render": render.render_seconds}
-            if isinstance(render.outcome, Painted):
-                timings["render_cpu"] = render.outcome.cpu_seconds
-        rollout = rollout.model_copy(
-            update={"js_errors": tuple(render.outcome.js_errors), "timings": timings}
-        )
-        if isinstance(render.outcome, SketchFault):
-            return refused(rollout, render.outcome.violation)
+        # What another rollout waited for took no time of this one's.
+        timings = rollout.timings | (render.timings if made else {})
+        rollout = rollout.model_copy(update={"js_errors": render.js_errors, "timings": timings})
+        if isinstance(render.outcome, Violation):
+            return refused(rollout, render.outcome)
         painted = render.outcome
         rollout = rollout.model_copy(
             update={
@@ -246,8 +241,9 @@ class Corridor:
         asked = time.perf_counter()
         async with self._rooms.queue.slot(client) as url:
             began = time.perf_counter()
+            timings = {"queue": began - asked}
             try:
-                outcome: Painted | SketchFault = await self._rooms.renderers[url].render(
+                painted = await self._rooms.renderers[url].render(
                     sketch,
                     seed=self.spec.seed,
                     size=self.spec.renderers.size,
@@ -255,8 +251,13 @@ class Corridor:
                     cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
                 )
             except SketchFault as fault:
-                outcome = fault
-            return _Render(outcome, began - asked, time.perf_counter() - began)
+                timings["render"] = time.perf_counter() - began
+                return _Render(fault.violation, fault.js_errors, timings)
+            # A renderer remembers paintings too; those are no renders.
+            if not painted.cached:
+                timings["render"] = time.perf_counter() - began
+                timings["render_cpu"] = painted.cpu_seconds
+            return _Render(painted, painted.js_errors, timings)
 
     async def _measured(self, rollout: Rollout, draw: Draw, deadline: float) -> Rollout:
         """With length, quality and judge; a room that failed leaves its term None and a reason."""

@@ -30,21 +30,6 @@ MOST_REFERENCES, MOST_REVISIONS = 64, 16
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all sessions of a server share.
-
-    Attributes:
-        corridor: evaluates replies.
-        announcements: rollouts to come.
-        metrics: counts.
-    """
-
-    corridor: Corridor
-    announcements: Announcements
-    metrics: Metrics
-
-
-@dataclass(frozen=True)
 class _Episode:
     episode_id: str
     client: str
@@ -61,14 +46,22 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, shared: Callable[[], Shared]) -> None:
+    def __init__(
+        self, corridor: Callable[[], Corridor], announcements: Announcements, metrics: Metrics
+    ) -> None:
         """Start without an episode.
 
         Args:
-            shared: what the running server has opened; not called before a reset.
+            corridor: what the running server has opened; not called before a reset.
+            announcements: rollouts to come, of all sessions.
+            metrics: counts, of all sessions.
         """
         super().__init__()
-        self._shared = shared
+        self._corridor = corridor
+        self._announcements = announcements
+        self._metrics = metrics
+        self._open = True
+        metrics.sessions.inc()
         self._episode: _Episode | None = None
         self._submitted = 0
 
@@ -99,7 +92,7 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         Raises:
             InputError: a value is out of its range.
         """
-        corridor = self._shared().corridor
+        corridor = self._corridor()
         spec = corridor.spec
         seed = spec.seed if seed is None else whole("seed", seed, 0, 2**63 - 1)
         if references is not None:
@@ -143,7 +136,7 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
             InputError: always.
         """
         raise InputError(
-            Reason.INTERNAL_ERROR,
+            Reason.INVALID_REQUEST,
             "this environment has no synchronous step.",
             remedy="Use step_async, or the WebSocket.",
         )
@@ -159,25 +152,24 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         episode = self._episode
         if episode is None:
             raise InputError(
-                Reason.INTERNAL_ERROR, "step before reset.", remedy="Send a reset first."
+                Reason.INVALID_REQUEST, "step before reset.", remedy="Send a reset first."
             )
         if self._submitted > episode.revisions:
             raise InputError(
-                Reason.INTERNAL_ERROR,
+                Reason.INVALID_REQUEST,
                 f"all {self._submitted} replies of this episode were evaluated.",
                 remedy="Reset, and ask for more revisions there.",
             )
-        shared = self._shared()
-        shared.announcements.arrived(episode.client)
-        rollout = await self._evaluated(shared.corridor, episode, action.response)
-        shared.metrics.observe(rollout)
+        self._announcements.arrived(episode.client)
+        rollout = await self._evaluated(episode, action.response)
+        self._metrics.observe(rollout)
         self._submitted += 1
         return self._observation(episode, rollout)
 
-    async def _evaluated(self, corridor: Corridor, episode: _Episode, reply: str) -> Rollout:
+    async def _evaluated(self, episode: _Episode, reply: str) -> Rollout:
         """The boundary where a fault of ours is recorded and leaves the rollout unscored."""
         try:
-            return await corridor.evaluate(
+            return await self._corridor().evaluate(
                 reply,
                 subject=episode.subject,
                 seed=episode.seed,
@@ -208,6 +200,12 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
             submitted=self._submitted,
             revisions_left=self._revisions_left(episode),
         )
+
+    def close(self) -> None:
+        """End the session; OpenEnv calls it when the socket is gone. Twice is harmless."""
+        if self._open:
+            self._open = False
+            self._metrics.sessions.dec()
 
     def get_metadata(self) -> EnvironmentMetadata:
         """What OpenEnv shows of this environment."""
@@ -264,7 +262,7 @@ def whole(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
     raise InputError(
-        Reason.INVALID_SPEC,
+        Reason.INVALID_REQUEST,
         f"{name}={value!r} is not a whole number from {least} to {most}.",
         remedy=f"Reset with another {name}.",
         field=name,

@@ -31,7 +31,7 @@ from watercolour.api.spec import RunSpec
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
 from watercolour.env.dispatch import RenderQueue
-from watercolour.env.environment import PaintEnvironment, Shared
+from watercolour.env.environment import PaintEnvironment
 from watercolour.env.metrics import Metrics
 from watercolour.env.models import PaintAction, PaintObservation, PaintState
 from watercolour.render.client import RenderClient
@@ -170,12 +170,11 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     if rated is not None:
         pool.draw(rated, spec.seed, references.per_rollout, references.tier_shares)
     metrics, announcements = Metrics(), Announcements()
-    state: dict[str, Shared] = {}
 
     # Replies outlive a session's idle time when their client's patience does.
     idle = max(spec.env.idle_seconds, spec.env.message_timeout_seconds)
     app = create_fastapi_app(
-        partial(PaintEnvironment, lambda: state["shared"]),
+        partial(PaintEnvironment, lambda: app.state.corridor, announcements, metrics),
         PaintAction,
         PaintObservation,
         concurrency_config=ConcurrencyConfig(
@@ -195,12 +194,11 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
             opened(spec, near, rated) as (corridor, queue),
             httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False) as http,
         ):
-            state["shared"] = Shared(corridor, announcements, metrics)
             metrics.queue_depth.set_function(lambda: queue.queued)
             metrics.renders_inflight.set_function(lambda: queue.inflight)
             metrics.render_slots.set_function(lambda: queue.slots)
             metrics.announced.set_function(lambda: announcements.total)
-            inner.state.queue, inner.state.http = queue, http
+            inner.state.corridor, inner.state.queue, inner.state.http = corridor, queue, http
             yield
 
     app.router.lifespan_context = lifespan

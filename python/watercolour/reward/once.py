@@ -29,8 +29,6 @@ class Once(Generic[Value]):
         self._capacity = capacity
         self._done: OrderedDict[Hashable, Value] = OrderedDict()
         self._flights: dict[Hashable, _Flight[Value]] = {}
-        self.hits = 0
-        self.misses = 0
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[Value]]) -> Value:
         """The value of ``key``, made by ``make`` unless it is known or on its way.
@@ -38,15 +36,11 @@ class Once(Generic[Value]):
         Raises whatever ``make`` raises.
         """
         if key in self._done:
-            self.hits += 1
             self._done.move_to_end(key)
             return self._done[key]
         flight = self._flights.get(key)
         if flight is None:
-            self.misses += 1
             flight = self._start(key, make)
-        else:
-            self.hits += 1
         flight.waiting += 1
         try:
             # Shielded: one caller's cancellation must not take the work from the others.

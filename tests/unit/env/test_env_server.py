@@ -54,7 +54,7 @@ class World:
         plain = {
             "recipe": {"name": recipe},
             "references": {"pool": self.pool},
-            "trainer": {"rolloutsPerStep": 2, "groupSize": 2},
+            "trainer": {"rolloutsPerStep": 2, "groupSize": 2, "guards": {"probes": 2}},
         }
         data = {
             "apiVersion": "watercolour.dev/v1alpha1",
