@@ -405,8 +405,10 @@ def pool() -> None:
 @click.argument("path", default="builtin:flowers")
 @as_json
 def pool_check(path: str, json_: bool) -> None:
-    """Check that every painting of the pool PATH is whole and rated."""
-    found = _load_pool(path)
+    """Check that every painting of the pool PATH is whole, rated and passes the gate."""
+    from watercolour.reward import pool_build
+
+    found = pool_build.check(path)
     tiers = _count(found)
     if json_:
         _print_json({"pool": path, "references": len(found.references), "tiers": tiers})
@@ -417,11 +419,17 @@ def pool_check(path: str, json_: bool) -> None:
 
 @pool.command("show")
 @click.argument("path", default="builtin:flowers")
+@click.option("--sheet", type=click.Path(path_type=Path), help="Write a PNG contact sheet.")
 @as_json
-def pool_show(path: str, json_: bool) -> None:
+def pool_show(path: str, sheet: Path | None, json_: bool) -> None:
     """List the references of the pool PATH, the strongest first."""
-    found = _load_pool(path)
-    ordered = sorted(found.references, key=lambda reference: -reference.strength)
+    from watercolour.reward import pool as pools
+
+    ordered = sorted(pools.load(path).references, key=lambda reference: -reference.strength)
+    if sheet is not None:
+        from watercolour.reward import pool_build
+
+        _write(sheet, pool_build.sheet(ordered))
     if json_:
         rows = [
             {"name": r.name, "subject": r.subject, "tier": r.tier, "strength": r.strength}
@@ -433,10 +441,41 @@ def pool_show(path: str, json_: bool) -> None:
         click.echo(f"{r.strength:+6.2f}  {r.tier:5} {r.name}  {r.subject}")
 
 
-def _load_pool(path: str) -> Pool:
-    from watercolour.reward import pool as pools
+@pool.command("build")
+@click.argument("path", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
+@renderer_options
+@as_json
+def pool_build(
+    path: Path,
+    renderer: str | None,
+    renderer_python: Path | None,
+    allow_unsandboxed: bool,
+    json_: bool,
+) -> None:
+    """Paint all sketches of the pool in folder PATH and fit its strengths anew."""
+    import asyncio
+    from contextlib import nullcontext
+    from dataclasses import asdict
 
-    return pools.load(path)
+    from watercolour.local.painting import own_renderer
+    from watercolour.reward import pool_build as building
+
+    def show(done: int, of: int) -> None:
+        if done % 10 == 0 or done == of:
+            click.echo(f"{done}/{of} painted", err=True)
+
+    with (
+        nullcontext(renderer)
+        if renderer
+        else own_renderer(renderer_python, slots=2, allow_unsandboxed=allow_unsandboxed)
+    ) as url:
+        built = asyncio.run(building.build(path, [url], progress=show))
+    if json_:
+        _print_json({"pool": str(path), **asdict(built)})
+    else:
+        changed = f"{len(built.changed)} changed" if built.changed else "none changed"
+        click.echo(f"{path}: {built.paintings} painted in {built.seconds:.0f} s, {changed}")
 
 
 def _count(found: Pool) -> dict[str, int]:

@@ -1,9 +1,11 @@
-"""Paint one sketch with a renderer that lives as long as the call."""
+"""Paint with a renderer that lives as long as the call."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,17 +55,29 @@ def paint(
     """
     if renderer is not None:
         return asyncio.run(_ask(renderer, sketch, wish))
+    with own_renderer(python, slots=1, allow_unsandboxed=allow_unsandboxed) as url:
+        return asyncio.run(_ask(url, sketch, wish))
+
+
+@contextmanager
+def own_renderer(
+    python: Path | None = None, *, slots: int, allow_unsandboxed: bool = False
+) -> Generator[str]:
+    """A renderer for the length of the block; its URL.
+
+    Raises:
+        WatercolourError: it could not be started.
+    """
     program = programs(python).renderer
-    service = renderer_service(program, 1, allow_unsandboxed=allow_unsandboxed)
+    service = renderer_service(program, slots, allow_unsandboxed=allow_unsandboxed)
     with (
         tempfile.TemporaryDirectory(prefix="watercolour-") as folder,
         Supervisor(Path(folder)) as supervisor,
     ):
         supervisor.start(service)
         supervisor.wait_ready(["renderer"], START_SECONDS)
-        painted = asyncio.run(_ask(supervisor.processes["renderer"].url, sketch, wish))
+        yield supervisor.processes["renderer"].url
         supervisor.stop(["renderer"])
-    return painted
 
 
 async def _ask(url: str, sketch: str, wish: Wish) -> Painted:
