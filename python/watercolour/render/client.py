@@ -85,6 +85,7 @@ class RenderClient:
         size: int | None = None,
         deadline_s: float = 60.0,
         cpu_budget_s: float = 20.0,
+        fresh: bool = False,
     ) -> Painted:
         """Paint one sketch.
 
@@ -94,6 +95,7 @@ class RenderClient:
             size: side of the painting in pixels; None keeps the sketch's own canvas.
             deadline_s: wall-clock limit of the render, waiting for a slot excluded.
             cpu_budget_s: CPU seconds of the browser that the sketch may use.
+            fresh: paint again even if the renderer remembers the painting.
 
         Raises:
             SketchFault: the sketch is at fault.
@@ -106,6 +108,7 @@ class RenderClient:
             "seed": seed,
             "deadline_s": float(deadline_s),
             "cpu_budget_s": float(cpu_budget_s),
+            "fresh": fresh,
         }
         if size is not None:
             body["size"] = size

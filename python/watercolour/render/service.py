@@ -48,6 +48,7 @@ class RenderRequest(BaseModel):
     size: Annotated[int, Field(ge=64, le=2048)] | None = None
     deadline_s: Annotated[float, Field(gt=0, le=600)] = 60.0
     cpu_budget_s: Annotated[float, Field(gt=0, le=600)] = 20.0
+    fresh: bool = Field(default=False, description="Paint again even if the cache knows it.")
 
 
 @dataclass
@@ -97,13 +98,15 @@ class Renderer:
             self.trouble = error
             log.error("%s", error)
 
-    async def render(self, job: Job) -> Painted:
+    async def render(self, job: Job, *, fresh: bool = False) -> Painted:
         """Paint, or answer from the cache; equal jobs that overlap are painted once.
 
         Raises:
             Busy: every slot paints.
             SketchFault, InfrastructureError: see :meth:`Pool.paint`.
         """
+        if fresh:
+            return await self._paint(job)
         key = _key(job)
         if found := self._cache.get(key):
             self._cache.move_to_end(key)
@@ -194,7 +197,8 @@ def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
 
     @app.post("/v1/render")
     async def render(body: RenderRequest) -> Response:
-        return await _render(state[0], Job(**body.model_dump()))
+        job = Job(**body.model_dump(exclude={"fresh"}))
+        return await _render(state[0], job, fresh=body.fresh)
 
     @app.get("/livez")
     async def livez() -> dict[str, str]:
@@ -234,12 +238,12 @@ def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
     return app
 
 
-async def _render(renderer: Renderer, job: Job) -> Response:
+async def _render(renderer: Renderer, job: Job, *, fresh: bool) -> Response:
     outcome = "painted"
     try:
         if renderer.draining:
             raise InfrastructureError(Reason.RENDERER_UNAVAILABLE, "the renderer is draining.")
-        painted = await renderer.render(job)
+        painted = await renderer.render(job, fresh=fresh)
         outcome = "cached" if painted.cached else "painted"
         body = asdict(painted) | {"painting": base64.b64encode(painted.painting).decode()}
         return Response(json.dumps(body), media_type="application/json")

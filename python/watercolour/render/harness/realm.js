@@ -17,7 +17,8 @@
   const LIMITS = { errors: 20, message: 500, idleTicks: 60, idleTickMs: 50 };
   const timings = {};
   let stage = "load"; // load, setup, draw, done
-  let canvas = null; // {gl, width, height}, held by the harness, never looked up in the document
+  let canvas = null; // {gl}, held by the harness, never looked up in the document
+  let canvases = 0; // p5 makes one itself before setup
   let fault = null; // {code, message, line, column}: ends the sketch
   let finish = () => {};
 
@@ -30,6 +31,7 @@
     try {
       text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     } catch {}
+    text = text.replace("Failed to execute 'appendChild' on 'Node': ", "");
     return apply(slice, text, [0, LIMITS.message]);
   };
   const note = (error, where = {}) => {
@@ -48,7 +50,8 @@
   };
 
   window.addEventListener("error", (event) => {
-    const inSketch = event.filename === "" || /sketch\.js$/.test(event.filename || "");
+    // A text that does not parse has no sourceURL yet and goes by the document's name.
+    const inSketch = /(sketch\.js|\/realm)$/.test(event.filename || "");
     if (stage === "load" && event.error instanceof SyntaxError && inSketch) {
       fault ||= {
         code: "syntax_error",
@@ -99,6 +102,7 @@
   proto.createCanvas = function (w, h, ...rest) {
     checkSides("createCanvas", w, h);
     const made = apply(createCanvas, this, [w, h, ...rest]);
+    canvases++;
     hold(this);
     return made;
   };
@@ -157,13 +161,10 @@
     if (fault) return { ...result, fault };
     if (canvas && canvas.lost) return { ...result, lost: true };
     if (!canvas) {
-      const first = own.errors[0];
-      return {
-        ...result,
-        fault: first
-          ? { code: "render_failed", ...first }
-          : { code: "not_webgl", message: "setup made no WEBGL canvas; call createCanvas(w, h, WEBGL)." },
-      };
+      const first = canvases < 2 && own.errors[0];
+      const message = "setup made no WEBGL canvas; call createCanvas(w, h, WEBGL).";
+      const code = first ? "render_failed" : "not_webgl";
+      return { ...result, fault: { message, ...first, code } };
     }
     if (stage === "setup" && own.errors.length && own.shapes === 0) {
       return { ...result, fault: { code: "render_failed", ...own.errors[0] } };

@@ -1,0 +1,117 @@
+"""Browsers that are killed, workers that are killed, and what is left of them: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.browser.conftest import Server, alive, start, stop
+from tests.browser.sketches import HONEST, sketch
+
+from watercolour.render import procfs
+from watercolour.render.client import RenderClient
+
+SLOW = sketch("const end = 30e6; let x = 0; for (let i = 0; i < 40 * end; i++) x += i % 7;")
+
+
+async def until(condition: object, seconds: float = 30) -> None:
+    """Wait for something that another process does."""
+    give_up = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < give_up
+        await asyncio.sleep(0.02)
+
+
+async def test_a_browser_killed_between_renders_is_started_again(
+    server: Server, client: RenderClient
+) -> None:
+    before = await client.render(HONEST, seed=1, fresh=True)
+    old = [server.browser(), *procfs.descendants(server.browser())]
+    os.kill(server.browser(), signal.SIGKILL)
+    after = await client.render(HONEST, seed=1, fresh=True)
+    assert after.painting == before.painting
+    await until(lambda: not alive(old))
+
+
+async def test_a_browser_killed_during_a_render_costs_one_retry(
+    server: Server, client: RenderClient
+) -> None:
+    quiet = await client.render(SLOW, seed=1, fresh=True)
+    job = asyncio.create_task(client.render(SLOW, seed=1, fresh=True))
+    async with httpx.AsyncClient() as http:
+        for _ in range(500):
+            if (await http.get(f"{server.url}/v1/load")).json()["busy"]:
+                break
+    await asyncio.sleep(0.2)
+    os.kill(server.browser(), signal.SIGKILL)
+    assert (await job).painting == quiet.painting
+
+
+async def test_a_killed_page_costs_one_retry(server: Server, client: RenderClient) -> None:
+    quiet = await client.render(SLOW, seed=1, fresh=True)
+    job = asyncio.create_task(client.render(SLOW, seed=1, fresh=True))
+    await asyncio.sleep(0.3)
+    for pid in procfs.descendants(server.browser()):
+        if procfs.kind(pid) == "renderer":
+            os.kill(pid, signal.SIGKILL)
+    assert (await job).painting == quiet.painting
+
+
+@pytest.mark.parametrize("body", [HONEST, sketch("while (true);")], ids=["idle", "looping"])
+async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> None:
+    running = start(tmp_path, "--slots", "1")
+    try:
+        async with RenderClient([running.url], wait_s=5) as client:
+            await client.render(HONEST, seed=1)
+            job = asyncio.create_task(client.render(body, seed=1, deadline_s=30, cpu_budget_s=60))
+            await asyncio.sleep(0.3)
+            family = procfs.descendants(running.process.pid)
+            assert any(procfs.kind(pid) == "renderer" for pid in family)
+            running.process.kill()
+            running.process.wait(10)
+            await until(lambda: not alive(family))
+            await asyncio.gather(job, return_exceptions=True)
+    finally:
+        stop(running)
+
+
+async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
+    running = start(tmp_path, "--slots", "1")
+    async with RenderClient([running.url]) as client:
+        await client.render(HONEST, seed=1)
+    family = procfs.descendants(running.process.pid)
+    stop(running)
+    assert running.process.returncode == 0
+    await until(lambda: not alive(family))
+
+
+async def test_a_draining_renderer_takes_no_job_and_is_not_ready(tmp_path: Path) -> None:
+    running = start(tmp_path, "--slots", "1")
+    try:
+        async with httpx.AsyncClient(timeout=60) as http:
+            await http.post(f"{running.url}/v1/render", json={"sketch": HONEST, "seed": 1})
+            await http.post(f"{running.url}/v1/drain")
+            refused = await http.post(
+                f"{running.url}/v1/render", json={"sketch": HONEST, "seed": 2}
+            )
+            ready = await http.get(f"{running.url}/readyz")
+        assert (refused.status_code, ready.status_code) == (503, 503)
+        assert refused.json()["reason"] == "RendererUnavailable"
+    finally:
+        stop(running)
+
+
+async def test_the_browser_runs_unprivileged_in_its_own_sandbox(
+    server: Server, client: RenderClient
+) -> None:
+    await client.render(HONEST, seed=1)
+    family = procfs.descendants(server.process.pid)
+    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family]
+    assert not any(b"--no-sandbox" in command for command in commands)
+    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in family if procfs.kind(pid)}
+    assert 0 not in owners
