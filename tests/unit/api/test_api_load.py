@@ -381,6 +381,13 @@ def test_a_refusal_names_field_value_and_remedy(spec: Any, message: str) -> None
         {"trainer": {"grpo": {"a_field_of_tomorrow": 1}}},
         {"egress": {"env": ["10.0.0.0/8", "fd00::/8"], "trainer": ["all"]}},
         {"recipe": {"name": "hybrid"}},
+        {"model": {"id": "owner/name", "revision": "main"}},
+        {"model": {"id": "./policy"}},
+        {"model": {"id": "/models/a/b/policy/"}},
+        {
+            "prompts": {"thinking": True},
+            "trainer": {"sampling": {"maxCompletionTokens": 1024}},
+        },
     ],
 )
 def test_what_is_sound_is_accepted(spec: Any) -> None:

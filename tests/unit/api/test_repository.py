@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from watercolour.api import load, yaml_text
+from watercolour.api.errors import InputError
+
 ROOT = Path(__file__).parents[3]
 
 #: Split, so that this file does not hold what it looks for.
@@ -105,3 +108,27 @@ def test_the_command_line_s_page_is_current() -> None:
     script = ROOT / "scripts" / "cli_reference.py"
     done = subprocess.run([sys.executable, script, "--check"], check=False)
     assert done.returncode == 0, "docs/reference/cli.md is stale: run scripts/cli_reference.py"
+
+
+def yaml_blocks() -> Iterator[tuple[str, str]]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(), re.S)):
+            yield f"{page.relative_to(ROOT)} block {number}", block
+    for example in ROOT.glob("examples/*.yaml"):
+        yield f"examples/{example.name}", example.read_text()
+
+
+BLOCKS = list(yaml_blocks())
+
+
+@pytest.mark.parametrize(("place", "text"), BLOCKS, ids=[p for p, _ in BLOCKS])
+def test_every_published_specification_is_accepted(place: str, text: str) -> None:
+    data = yaml_text.mapping(text, place)
+    load.from_dict({"metadata": {"name": "a"}, **data}, source=place)
+
+
+def test_the_quickstart_shows_the_real_refusal() -> None:
+    page = (ROOT / "docs" / "quickstart.md").read_text()
+    with pytest.raises(InputError) as caught:
+        load.run(ROOT / "examples" / "local.yaml", {"spec.trainer.rolloutsPerStep": "10"})
+    assert f"watercolour: {caught.value}\n" in page
