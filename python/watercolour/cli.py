@@ -550,10 +550,11 @@ def tell(error: WatercolourError, json_: bool) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_status(words))
+    sys.exit(status(words))
 
 
-def _status(words: list[str]) -> int:
+def status(words: list[str]) -> int:
+    """Run the command line and tell every error; the exit status."""
     json_ = "--json" in words
     try:
         return cli.main(words, standalone_mode=False) or 0

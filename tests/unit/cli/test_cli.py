@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.unit.gallery import fake_run
+
+from watercolour import cli
+from watercolour.api import InfrastructureError, Reason
+from watercolour.reward import pool as pools
+
+SKETCH = """function setup() { createCanvas(192, 192, WEBGL); noLoop(); }
+function draw() { background("#fff"); brush.fill("#a33", 160); brush.circle(0, 0, 40); }
+"""
+
+
+class Outcome:
+    """Exit status and both streams of one command."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Standard output, which must be one JSON object and nothing else."""
+        value: Any = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+Call = Callable[..., Outcome]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    def run(*words: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        status = cli.status([str(word) for word in words])
+        said = capsys.readouterr()
+        return Outcome(status, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Callable[..., Path]:
+    def write(**fields: Any) -> Path:
+        path = tmp_path / "run.yaml"
+        whole = {
+            "apiVersion": "watercolour.dev/v1alpha1",
+            "kind": "WatercolourRun",
+            "metadata": {"name": "try"},
+            "spec": {"artifacts": {"path": str(tmp_path / "runs")}, **fields},
+        }
+        path.write_text(yaml.safe_dump(whole))
+        return path
+
+    return write
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from watercolour import cli; cli.status(['--help']); "
+        "heavy = ['torch', 'pydantic', 'rich', 'httpx', 'jinja2', 'pyarrow', 'PIL', 'numpy']; "
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
+    assert "Exit status" in ran.stdout
+
+
+@pytest.mark.parametrize("words", [[], ["frob"], ["gate"], ["score"], ["run", "x", "--set", "y"]])
+def test_wrong_usage_exits_with_2(call: Call, words: list[str]) -> None:
+    got = call(*words)
+    assert got.status == 2
+    assert got.out == ""
+
+
+# gate
+
+
+def test_a_good_sketch_is_admitted(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text(SKETCH)
+    assert call("gate", tmp_path / "a.js").status == 0
+    got = call("gate", tmp_path / "a.js", "--json")
+    assert (got.status, got.json) == (0, {"admitted": True, "violations": []})
+
+
+def test_a_chat_reply_on_standard_input_is_admitted(call: Call) -> None:
+    assert call("gate", "-", stdin=f"Here it is:\n```js\n{SKETCH}```".encode()).status == 0
+
+
+def test_a_refused_sketch_exits_with_1_and_names_code_and_place(call: Call) -> None:
+    bad = SKETCH.replace("brush.circle", "brush.splash").encode()
+    got = call("gate", "-", stdin=bad)
+    assert got.status == 1
+    assert got.out == ""
+    assert "unknown_brush_method  line 2, column " in got.err
+    found = call("gate", "-", "--json", stdin=bad).json
+    assert found["admitted"] is False
+    codes = [violation["code"] for violation in found["violations"]]
+    assert "unknown_brush_method" in codes
+    assert set(found["violations"][0]) == {"code", "line", "column", "message"}
+
+
+def test_the_ten_methods_are_stricter_than_all(call: Call) -> None:
+    wash = SKETCH.replace("brush.circle", "brush.wash('#abc', 99); brush.circle").encode()
+    assert call("gate", "-", stdin=wash).status == 0
+    assert call("gate", "-", "--allow", "ten", stdin=wash).status == 1
+    assert call("gate", "-", "--allow", "fill,circle,wash", stdin=wash).status == 0
+
+
+def test_an_html_reply_is_no_sketch(call: Call) -> None:
+    got = call("gate", "-", "--json", stdin=b"<!doctype html><html><p>Sorry</p></html>")
+    assert got.status == 1
+    assert got.json["violations"][0]["code"] == "no_sketch_in_response"
+
+
+def test_a_2_mb_sketch_is_too_long(call: Call) -> None:
+    long = SKETCH.encode() + b"// " + b"petal " * 350_000
+    got = call("gate", "-", "--json", stdin=long)
+    assert got.status == 1
+    assert got.json["violations"][0]["code"] == "too_long"
+
+
+def test_a_monstrous_file_is_not_even_read_whole(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "LARGEST_SKETCH", 1000)
+    got = call("gate", "-", stdin=b"a" * 1001)
+    assert got.status == 1
+    assert "larger than" in got.err
+
+
+def test_invalid_utf_8_is_told_with_byte_and_line(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_bytes(b"let a = 1;\nlet b = '\xff';\n")
+    got = call("gate", tmp_path / "a.js", "--json")
+    assert got.status == 1
+    assert got.json["error"]["reason"] == "InvalidInput"
+    assert got.json["error"]["field"] == "FILE"
+    assert "byte 0xff in line 2" in got.err
+    assert "UTF-8" in got.json["error"]["remedy"]
+
+
+@pytest.mark.parametrize("command", ["gate", "run", "report"])
+def test_a_missing_file_is_the_inputs_fault(call: Call, tmp_path: Path, command: str) -> None:
+    got = call(command, tmp_path / "absent")
+    assert got.status == 1
+    assert "absent" in got.err
+    assert "Traceback" not in got.err
+
+
+# run
+
+
+@pytest.mark.parametrize(
+    ("fields", "overrides", "said"),
+    [
+        ({"recipe": {"name": "hps-let"}}, [], "Did you mean 'hps-led'"),
+        (
+            {"recipe": {"weights": {"gate": 0.1, "length": 0.1, "quality": 0.1, "judge": 0.1}}},
+            [],
+            "sum to 0.4, not to 1",
+        ),
+        ({"trainer": {"groupSize": 6}}, [], "rolloutsPerStep=16: not a multiple of groupSize=6"),
+        ({}, ["--set", "spec.trainer.groupSize=6"], "not a multiple of groupSize=6"),
+        ({}, ["--set", "spec.trainer.stepz=6"], "spec.trainer.stepz"),
+        ({}, ["--name", "Not A Name"], "metadata.name"),
+        ({"prompts": {"subjects": []}}, [], "spec.prompts.subjects"),
+    ],
+)
+def test_a_bad_specification_names_field_and_remedy(
+    call: Call, spec: Callable[..., Path], fields: dict[str, Any], overrides: list[str], said: str
+) -> None:
+    got = call("run", spec(**fields), *overrides, "--json")
+    assert got.status == 1
+    assert said in got.err
+    assert set(got.json["error"]) == {"reason", "message", "remedy", "field", "value"}
+    assert "Traceback" not in got.err
+
+
+def test_a_run_without_the_renderers_environment_says_how_to_get_it(
+    call: Call, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    got = call("run", spec(), "--renderer-python", tmp_path / "python", "--json")
+    assert got.status == 3
+    assert got.json["error"]["reason"] == "BrowserMissing"
+    assert "make setup" in got.json["error"]["remedy"]
+
+
+def test_an_existing_run_is_refused_with_the_two_remedies(
+    call: Call, spec: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "runs" / "try").mkdir(parents=True)
+    (tmp_path / "runs" / "try" / "metrics.csv").touch()
+    got = call("run", spec(), "--json")
+    assert got.status == 1
+    assert got.json["error"]["reason"] == "RunExists"
+    assert "--resume" in got.json["error"]["remedy"]
+    assert "--name" in got.json["error"]["remedy"]
+
+
+# score
+
+
+def test_a_text_file_is_no_painting(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_text("not a picture")
+    got = call("score", tmp_path / "a.png", "--json")
+    assert got.status == 1
+    assert got.json["error"]["field"] == "PNG"
+    assert "a.png" in got.err
+
+
+def test_paintings_are_scored_in_the_order_given(call: Call) -> None:
+    folder = pools.locate("builtin:flowers") / "paintings"
+    files = sorted(folder.glob("*_hibiscus_01.*"))[:3]
+    got = call("score", *files, "--json").json
+    assert [row["painting"] for row in got["scores"]] == [str(path) for path in files]
+    assert all(0 < row["score"] < 1 for row in got["scores"])
+
+
+# report
+
+
+def test_a_report_is_written_and_named(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    got = call("report", folder, "--json")
+    assert got.status == 0
+    assert got.json == {"out": str(folder / "report.html"), "steps": 2, "rollouts": 16}
+    assert (folder / "report.html").is_file()
+
+
+def test_a_run_is_found_by_its_name(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_run.make(tmp_path / "runs" / "dawn", steps=1)
+    monkeypatch.chdir(tmp_path)
+    assert call("report", "dawn").status == 0
+
+
+def test_a_strip_is_written_beside_no_report(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    assert call("report", folder, "--strip", tmp_path / "strip.png").status == 0
+    assert (tmp_path / "strip.png").read_bytes().startswith(b"\x89PNG")
+    assert not (folder / "report.html").exists()
+
+
+def test_an_output_that_cannot_be_written_is_told(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=1)
+    (tmp_path / "file").touch()
+    got = call("report", folder, "--strip", tmp_path / "file" / "strip.png")
+    assert got.status == 1
+    assert "--out=" in got.err
+
+
+def test_a_damaged_file_is_warned_of_on_stderr(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    first = sorted((folder / "rollouts").iterdir())[0]
+    first.write_bytes(first.read_bytes()[:99])
+    got = call("report", folder, "--json")
+    assert got.status == 0
+    assert got.json["steps"] == 1
+    assert first.name in got.err
+
+
+# pool
+
+
+def test_the_builtin_pool_is_whole(call: Call) -> None:
+    got = call("pool", "check", "--json").json
+    assert got["references"] == sum(got["tiers"].values())
+    assert set(got["tiers"]) == {"love", "okay", "meh"}
+
+
+def test_a_pool_with_a_broken_painting_names_the_file(call: Call, tmp_path: Path) -> None:
+    shutil.copytree(pools.locate("builtin:flowers"), tmp_path / "pool")
+    broken = sorted((tmp_path / "pool" / "paintings").iterdir())[0]
+    broken.write_bytes(broken.read_bytes()[:100])
+    got = call("pool", "check", tmp_path / "pool", "--json")
+    assert got.status == 1
+    assert got.json["error"]["reason"] == "InvalidPool"
+    assert broken.name in got.err
+
+
+def test_pool_show_lists_the_strongest_first(call: Call) -> None:
+    rows = call("pool", "show", "--json").json["references"]
+    strengths = [row["strength"] for row in rows]
+    assert strengths == sorted(strengths, reverse=True)
+
+
+# errors
+
+
+def test_an_error_is_one_paragraph_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    error = InfrastructureError(Reason.BROWSER_MISSING, "no browser.", remedy="Get one.")
+    assert cli.tell(error, False) == 3
+    assert capsys.readouterr() == ("", "watercolour: no browser. Get one.\n")
+
+
+def test_a_fault_of_ours_shows_a_traceback_and_stays_json(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a.js").write_text(SKETCH)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("petals")
+
+    monkeypatch.setattr("watercolour.sketch.gate.inspect", broken)
+    got = call("gate", tmp_path / "a.js", "--json")
+    assert got.status == 3
+    assert got.json["error"]["reason"] == "InternalError"
+    assert "Traceback" in got.err
+    assert "Please report it" in got.err
