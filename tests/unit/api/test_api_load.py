@@ -383,6 +383,7 @@ def test_a_refusal_names_field_value_and_remedy(spec: Any, message: str) -> None
         {"recipe": {"name": "hybrid"}},
         {"model": {"id": "owner/name", "revision": "main"}},
         {"model": {"id": "./policy"}},
+        {"renderers": {"scaling": {"min": 8}, "canvas": {"minSide": 1024}}},
         {"model": {"id": "/models/a/b/policy/"}},
         {
             "prompts": {"thinking": True},
