@@ -101,6 +101,10 @@ class Trainer(Part):
     )
     checkpoint_every: Positive = Field(default=10, description="Steps between checkpoints.")
     keep_checkpoints: Positive = Field(default=2, description="Newest checkpoints that are kept.")
+    resume: Annotated[Flag, CLUSTER] = Field(
+        default=True,
+        description="A new attempt goes on from the newest checkpoint; false starts it anew.",
+    )
     guards: Guards = Field(
         default_factory=Guards, description="What stops a run from going wrong silently."
     )
