@@ -12,8 +12,8 @@ The rules, in this order:
 4. Of the candidates, those that define ``setup`` go before those that do not. Of these the last
    one counts that is at least half as long as the longest: a correction wins over its draft, and
    a closing remark with three lines of code does not.
-5. A reply without a candidate is a bare sketch when, prose before and after it left out, it
-   reads like one. HTML is none.
+5. A reply without a fence is a bare sketch when it reads like one: the whole of it when it is a
+   program, otherwise what remains without the prose before and after. HTML is none.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import re
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
+from watercolour.sketch.parse import is_program
 
 _JAVASCRIPT = frozenset({"js", "javascript", "p5", "p5js", "p5.js", "mjs", "ecmascript", "es6"})
 _OTHER_LANGUAGES = frozenset(
@@ -75,6 +76,8 @@ _CODE_LINE = re.compile(
     r"|['\"]use strict['\"]|(?:setup|draw)\s*=|(?:brush\.)?[a-z]\w*\([^`]*\)\s*;"
 )
 _PROSE_LINE = re.compile(r"[A-Z*#>\-][^;{}=]*$")
+_LONGEST_BARE = 200_000
+"""Characters up to which a bare reply is parsed to see whether all of it is a program."""
 _HTML = re.compile(r"^\s*<(?:!doctype|html|head|body|script|svg|!--)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -160,13 +163,19 @@ def _choose(candidates: list[str]) -> str:
 
 
 def _bare(text: str, lines: list[str]) -> str | None:
-    if _HTML.search(text):
+    if _HTML.search(text) or _SKETCH.search(text) is None:
         return None
-    first = next((i for i, line in enumerate(lines) if _CODE_LINE.match(line.strip())), None)
-    if first is None:
-        return None
+    if len(text) <= _LONGEST_BARE and is_program(text):
+        return text
+    first = next((i for i, line in enumerate(lines) if not _is_prose(line)), len(lines))
+    if first < len(lines) and not _CODE_LINE.match(lines[first].strip()):
+        first = next((i for i, line in enumerate(lines) if _CODE_LINE.match(line.strip())), -1)
     last = len(lines)
-    while last > first and (not lines[last - 1].strip() or _PROSE_LINE.match(lines[last - 1])):
+    while last > max(first, 0) and _is_prose(lines[last - 1]):
         last -= 1
-    body = "\n".join(lines[first:last])
+    body = "\n".join(lines[first:last]) if first >= 0 else ""
     return body if _SKETCH.search(body) else None
+
+
+def _is_prose(line: str) -> bool:
+    return not line.strip() or _PROSE_LINE.match(line) is not None

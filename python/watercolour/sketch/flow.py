@@ -24,7 +24,7 @@ from watercolour.sketch.flow_calls import (
     register,
 )
 from watercolour.sketch.literals import string_value, unescape
-from watercolour.sketch.marks import Mark, cut, is_foreign, of_text
+from watercolour.sketch.marks import Mark, character, is_foreign, of_text
 from watercolour.sketch.numeric import numbers
 from watercolour.sketch.parse import Node
 from watercolour.sketch.places import Places
@@ -254,7 +254,7 @@ def _subscript(places: Places, node: Node) -> None:
     owner = node.child("object")
     places.graph.edge(places.heap, node.index)
     if owner:
-        places.graph.edge(owner.index, node.index, cut)
+        places.graph.edge(owner.index, node.index, character)
 
 
 def _assign(places: Places, target: Node | None, value: Node | None) -> None:

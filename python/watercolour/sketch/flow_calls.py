@@ -162,7 +162,9 @@ def _call_method(places: Places, node: Node, owner: Node, method: str, given: li
     else:
         graph.edge(owner.index, node.index)
     if method == "toString":
-        if given and places.syntax.text(given[0]) not in ("2", "8", "10", "16"):
+        # A radix up to 16 gives no word; a string is a colour's format.
+        plain = ("2", "8", "10", "16")
+        if given and given[0].kind != "string" and places.syntax.text(given[0]) not in plain:
             places.mark(node, _SPELLED)
         if places.is_function(inner(owner)):
             places.mark(node, Mark.STRING | Mark.COMPOSED)

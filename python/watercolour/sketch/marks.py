@@ -48,11 +48,15 @@ def is_foreign(value: str) -> bool:
     return bool(value) and value not in _FRAGMENTS
 
 
-def cut(mark: Mark) -> Mark:
-    """Return the marks of a slice, a character or a change of case."""
+def character(mark: Mark) -> Mark:
+    """Return the marks of a single character: a piece at most."""
     result = mark & Mark.HEX
-    if mark & ~Mark.HEX:
-        result |= Mark.STRING | Mark.PIECE
+    return result | Mark.STRING | Mark.PIECE if mark & ~Mark.HEX else result
+
+
+def cut(mark: Mark) -> Mark:
+    """Return the marks of a slice or a change of case."""
+    result = character(mark)
     if mark & (Mark.COMPOSED | Mark.BUILT):
         result |= Mark.COMPOSED | Mark.BUILT
     return result

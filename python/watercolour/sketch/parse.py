@@ -101,6 +101,12 @@ def parse(source: str) -> Syntax:
     return Syntax(source, data, tuple(_copy(tree, fields)), tree.root_node.has_error)
 
 
+def is_program(source: str) -> bool:
+    """Tell whether the text as a whole is JavaScript."""
+    language, _ = _language()
+    return not Parser(language).parse(source.encode("utf-8", "replace")).root_node.has_error
+
+
 def _copy(tree: Tree, fields: tuple[str | None, ...]) -> list[Node]:
     nodes: list[Node] = []
     cursor = tree.walk()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from watercolour.sketch.graph import Graph
 from watercolour.sketch.literals import string_value
-from watercolour.sketch.marks import Mark, cut
+from watercolour.sketch.marks import Mark, character
 from watercolour.sketch.parse import Node
 from watercolour.sketch.reading import Reading, inner
 from watercolour.sketch.scope import CLASSES, FUNCTIONS
@@ -105,7 +105,7 @@ class Places:
         inside = self.graph.fresh()
         self.graph.edge(self.heap, inside)
         self.graph.edge(vertex, inside)
-        self.graph.edge(vertex, inside, cut)
+        self.graph.edge(vertex, inside, character)
         return inside
 
     def mark(self, node: Node, marks: Mark) -> None:
