@@ -10,14 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
-
 from tests.browser.conftest import Server
 from tests.browser.sketches import HONEST, sketch
+
 from watercolour.api.rollout import Rollout
 from watercolour.env.client import EnvClient
 from watercolour.reward import pool
@@ -125,10 +126,8 @@ async def test_a_browser_killed_ten_times_leaves_no_phantom_zero(
         asked = asyncio.create_task(ask(env, source))
         # In any moment of the render, or after it: all of them have to be survived.
         await asyncio.sleep(0)
-        try:
+        with suppress(StopIteration, ProcessLookupError):  # It is being started again.
             os.kill(server.browser(), signal.SIGKILL)
-        except (StopIteration, ProcessLookupError):
-            pass  # It is being started again.
         rollouts.append(await asked)
     again = await asyncio.gather(*(ask(env, source) for source in sketches))
     for killed, quiet in zip(rollouts, again, strict=True):

@@ -65,7 +65,8 @@ COMMON_FLAGS = (
     "--disable-backgrounding-occluded-windows",
     "--disable-ipc-flooding-protection",
     "--disable-features=IsolateSandboxedIframes,SpareRendererForSitePerProcess,Translate,"
-    "MediaRouter,OptimizationHints,AutofillServerCommunication,CalculateNativeWinOcclusion",
+    "MediaRouter,OptimizationHints,AutofillServerCommunication,CalculateNativeWinOcclusion,"
+    "PreloadTopChromeWebUI,InitialWebUI,WebUIReloadButton,WebUITabStrip",
     "--disable-dev-shm-usage",
     "--force-device-scale-factor=1",
     "--force-color-profile=srgb",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,15 +12,15 @@ from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import browser, chromium, pages, vendor
 from watercolour.render.browser import Drawn, Page
-from watercolour.render.result import Job, SketchFault
+from watercolour.render.result import Job
 
 log = logs.get(__name__)
 
 #: Renders after which a page is replaced even if nothing went wrong.
 RENDERS_PER_PAGE = 200
 
-#: Seconds that a job may wait for the pages to be opened again after the browser died.
-RELAUNCH_SECONDS = 60
+#: Seconds after which a page that does not come back costs the whole browser.
+REPLACE_SECONDS = 60
 
 
 class Busy(Exception):
@@ -41,11 +40,14 @@ class Counts:
 class Pool:
     """``slots`` pages of one browser, which it starts again when it dies.
 
+    A page is idle, painting, or being replaced; a job waits for the first idle one.
+
     Attributes:
         launch: how to start Chromium.
         base: where the pages' files are served.
         slots: sketches that may be painted at once.
         busy: sketches that are being painted.
+        rasterizer, versions: identity of what paints, known after :meth:`start`.
     """
 
     launch: chromium.Launch
@@ -57,14 +59,14 @@ class Pool:
     versions: dict[str, str] = field(default_factory=dict[str, str])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _browser: browser.Browser | None = None
-    _idle: list[Page] = field(default_factory=list[Page])
+    _idle: asyncio.Queue[Page] = field(default_factory=asyncio.Queue[Page])
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _closed: bool = False
 
     @property
     def ready(self) -> bool:
-        """Whether a browser runs and at least one page is open or painting."""
+        """Whether a browser runs with its pages open."""
         return self._browser is not None and self._browser.alive
 
     async def start(self) -> browser.Browser:
@@ -74,33 +76,34 @@ class Pool:
             InfrastructureError: no browser can be started here.
         """
         async with self._starting:
-            if self._browser is not None and self._browser.alive:
-                return self._browser
             if self._browser is not None:
+                if self._browser.alive:
+                    return self._browser
                 log.warning("the browser died; starting it again")
-                await self._stack.aclose()
-                self._stack = AsyncExitStack()
-                self._idle.clear()
+                self._browser = None
+            await self._stack.aclose()
+            self._stack = AsyncExitStack()
+            self._idle = asyncio.Queue()
             found = await self._stack.enter_async_context(browser.opened(self.launch, self.base))
-            self._browser = found
             self.counts.launches += 1
-            page = await found.open_page()
-            await found.identify(page)
+            for number in range(self.slots):
+                page = await found.open_page()
+                if number == 0:
+                    await found.identify(page)
+                self._idle.put_nowait(page)
             self.rasterizer = found.rasterizer
             self.versions = {
                 **vendor.VERSIONS,
                 "harness": pages.harness_version(),
                 "browser": found.version,
             }
-            self._idle.append(page)
-            for _ in range(self.slots - 1):
-                self._idle.append(await found.open_page())
+            self._browser = found
             return found
 
     async def close(self) -> None:
         """Kill the browser; jobs under way end as BrowserCrashed."""
         self._closed = True
-        for task in list(self._tasks):
+        for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._stack.aclose()
@@ -129,38 +132,55 @@ class Pool:
         finally:
             self.busy -= 1
 
+    async def _take(self) -> tuple[browser.Browser, Page]:
+        """An idle page; waits while one is being replaced, or while the browser starts."""
+        while True:
+            found = await self.start()
+            taking = asyncio.ensure_future(self._idle.get())
+            await asyncio.wait(
+                {taking, found.process.exited},
+                timeout=REPLACE_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if taking.done() and found.alive:
+                return found, taking.result()
+            taking.cancel()
+            if found.alive:
+                log.warning("no page came back in %s s; killing the browser", REPLACE_SECONDS)
+                chromium.kill_tree(found.process.pid)
+                await found.process.exited
+
     async def _paint_once(self, job: Job) -> Drawn:
-        found = await asyncio.wait_for(asyncio.shield(self.start()), RELAUNCH_SECONDS)
-        page = self._idle.pop() if self._idle else await found.open_page()
+        found, page = await self._take()
         tainted = True
         try:
             drawn = await page.paint(job)
             tainted = bool(drawn.js_errors) or page.painted >= RENDERS_PER_PAGE
             return drawn
         finally:
-            if tainted:
-                self._later(self._replace(found, page))
+            if not tainted:
+                self._idle.put_nowait(page)
             else:
-                self._idle.append(page)
-
-    def _later(self, work: asyncio.coroutines.Coroutine[object, object, None]) -> None:  # type: ignore[name-defined]
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+                page.kill()
+                task = asyncio.create_task(self._replace(found, page))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     async def _replace(self, found: browser.Browser, page: Page) -> None:
-        """Close a tainted page and open a clean one in its place."""
+        """Put a clean page in the place of a tainted one, whose process is dead already."""
         self.counts.recycled += 1
-        page.kill()
-        await page.close()
-        if not found.alive or self._closed:
+        if not found.alive:
             return
-        with contextlib.suppress(InfrastructureError):
+        try:
             fresh = await found.open_page()
-            if found is self._browser and len(self._idle) + self.busy < self.slots + 1:
-                self._idle.append(fresh)
-            else:
-                await fresh.close()
+        except InfrastructureError as error:
+            # Without this page the slot is lost, so the whole browser is started again.
+            log.warning("a page could not be replaced: %s", error)
+            chromium.kill_tree(found.process.pid)
+            return
+        if found is self._browser:
+            self._idle.put_nowait(fresh)
+        await page.close()
 
 
 @asynccontextmanager
@@ -178,6 +198,3 @@ async def opened(
             yield pool
         finally:
             await pool.close()
-
-
-__all__ = ["Busy", "Counts", "Pool", "SketchFault", "opened"]

@@ -48,13 +48,19 @@ def descendants(root: int) -> list[int]:
 
 
 def kind(pid: int) -> str:
-    """Chromium's process type: ``renderer``, ``gpu-process`` …; ``browser`` without one."""
+    """Chromium's process type: ``renderer``, ``gpu-process`` …; ``browser`` without one.
+
+    A renderer of the browser's own user interface, which even a headless one has, is ``interface``.
+    """
     try:
         command = (_PROC / str(pid) / "cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return ""
     # A forked child writes its arguments as one string, an executed one as many.
-    for argument in command.replace(b" ", b"\0").split(b"\0"):
+    arguments = command.replace(b" ", b"\0").split(b"\0")
+    if b"--top-chrome-webui" in arguments:
+        return "interface"
+    for argument in arguments:
         if argument.startswith(b"--type="):
             return argument[7:].decode()
     return "browser" if command else ""

@@ -26,8 +26,7 @@ const paint = async (job) => {
   const result = await new Promise((resolve) => {
     channel.port1.onmessage = (event) => resolve(event.data);
     frame.addEventListener("load", () => resolve({ navigated: true }), { once: true });
-    const nonce = document.querySelector("meta[name=nonce]").content;
-    frame.contentWindow.postMessage({ ...job, nonce }, "*", [channel.port2]);
+    frame.contentWindow.postMessage(job, "*", [channel.port2]);
   });
   channel.port1.close();
   frame.remove();

@@ -204,7 +204,6 @@
     });
     timings.start = now();
     const script = document.createElement("script");
-    script.nonce = job.nonce;
     script.textContent = `${job.sketch}\n//# sourceURL=sketch.js`;
     document.head.appendChild(script);
     script.remove();
