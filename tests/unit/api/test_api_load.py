@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from watercolour.api import dump, load, yaml_text
+from watercolour.api import dump, load, rules, yaml_text
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
@@ -383,6 +383,10 @@ def test_a_refusal_names_field_value_and_remedy(spec: Any, message: str) -> None
         {"recipe": {"name": "hybrid"}},
         {"model": {"id": "owner/name", "revision": "main"}},
         {"model": {"id": "./policy"}},
+        {"scorer": {"backend": "none"}, "recipe": {"weights": {"quality": 0.0, "judge": 0.9}}},
+        {"judge": {"backend": "openai", "endpoint": "https://judge.example/v1"}},
+        {"judge": {"backend": "openai", "deploy": {"image": "vllm:1", "model": "a/b"}}},
+        {"env": {"resources": {"requests": {"memory": "1Gi"}, "limits": {"memory": "1024Mi"}}}},
         {"renderers": {"scaling": {"min": 8}, "canvas": {"minSide": 1024}}},
         {"model": {"id": "/models/a/b/policy/"}},
         {
@@ -485,6 +489,20 @@ def test_a_broken_file_is_refused_with_its_line(
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.yaml: cannot be read \(No such file"):
         load.run(tmp_path / "none.yaml")
+
+
+def test_a_file_of_the_greatest_size_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, FOUR_LINES + "#" * (load.LARGEST_FILE - len(FOUR_LINES)))
+    assert load.run(path).metadata.name == "peony"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("2", 2), ("0.5", 0.5), ("500m", 0.5), ("1k", 1000), ("1Ki", 1024), ("3M", 3e6),
+     ("2Gi", 2 * 1024**3), ("1.5T", 1.5e12)],
+)  # fmt: skip
+def test_quantities_are_read_as_kubernetes_does(text: str, number: float) -> None:
+    assert rules.quantity(text) == number
 
 
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
