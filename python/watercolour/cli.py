@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 FAULT, USAGE, INFRASTRUCTURE, INTERRUPTED = 1, 2, 3, 130
 
-#: Bytes that are read of a sketch's file; the gate refuses far shorter ones as too long.
-LARGEST_SKETCH = 16 * 2**20
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -178,11 +175,12 @@ def render(
     from dataclasses import asdict
 
     from watercolour.api.spec import Gate
+    from watercolour.local import files
     from watercolour.local.painting import Wish, paint
     from watercolour.render.result import SketchFault
     from watercolour.sketch import gate as checks
 
-    text = _read_sketch(file)
+    text = files.read_sketch(file)
     verdict = checks.inspect(text, Gate())
     if verdict.violations and not no_gate:
         _refuse(verdict.violations, json_)
@@ -197,7 +195,7 @@ def render(
         )
     except SketchFault as fault:
         _refuse((fault.violation,), json_)
-    _write(out, painted.painting)
+    files.write_output(out, painted.painting)
     if json_:
         facts = asdict(painted)
         del facts["painting"]
@@ -223,10 +221,11 @@ def render(
 def gate(file: Path, allow: str, json_: bool) -> None:
     """Check the sketch (or chat reply) in FILE without painting it; - reads standard input."""
     from watercolour.api.spec import Gate
+    from watercolour.local import files
     from watercolour.sketch import gate as checks
 
     names = allow if allow in ("all", "ten") else tuple(filter(None, allow.split(",")))
-    verdict = checks.inspect(_read_sketch(file), Gate.model_validate({"allow": names}))
+    verdict = checks.inspect(files.read_sketch(file), Gate.model_validate({"allow": names}))
     if verdict.violations:
         _refuse(verdict.violations, json_)
     if json_:
@@ -248,62 +247,6 @@ def _refuse(violations: Sequence[Violation], json_: bool) -> NoReturn:
     raise click.exceptions.Exit(FAULT)
 
 
-def _read_sketch(path: Path) -> str:
-    """The file's text.
-
-    Raises:
-        InputError: it cannot be read, is no UTF-8 or is too large (InvalidInput).
-    """
-    from watercolour.api.errors import InputError
-    from watercolour.api.reasons import Reason
-
-    source = "standard input" if str(path) == "-" else str(path)
-
-    def refuse(fault: str, remedy: str) -> InputError:
-        return InputError(
-            Reason.INVALID_INPUT,
-            f"{source}: {fault}.",
-            remedy=remedy,
-            field="FILE",
-            value=str(path),
-        )
-
-    try:
-        with click.open_file(str(path), "rb") as file:
-            raw = file.read(LARGEST_SKETCH + 1)
-    except OSError as error:
-        raise refuse(
-            f"cannot be read ({error.strerror})", "Name a readable file, or - for standard input."
-        ) from error
-    if len(raw) > LARGEST_SKETCH:
-        raise refuse(f"larger than {LARGEST_SKETCH >> 20} MB", "Name a sketch in JavaScript.")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise refuse(
-            f"not valid UTF-8 (byte {raw[error.start]:#04x} in line {line})",
-            "Save the sketch as UTF-8.",
-        ) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    from watercolour.api.errors import InputError
-    from watercolour.api.reasons import Reason
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(
-            Reason.INVALID_INPUT,
-            f"--out={path}: cannot be written ({error.strerror}).",
-            remedy="Name a file in a folder that this user may write to.",
-            field="out",
-            value=str(path),
-        ) from error
-
-
 @cli.command()
 @click.argument("paintings", nargs=-1, metavar="PNG…", type=click.Path(path_type=Path))
 @click.option("--validate", is_flag=True, help="How well the heads rank subjects they never saw.")
@@ -313,24 +256,25 @@ def score(paintings: Sequence[Path], validate: bool, json_: bool) -> None:
     if validate == bool(paintings):
         raise click.UsageError("Name paintings, or give --validate.")
     if validate:
-        from watercolour.score import paintings as folders
+        from watercolour.score import examples
         from watercolour.score import validate as validation
 
-        trust = validation.report(folders.BUILTIN, validation.PROBES)
+        trust = validation.report(examples.BUILTIN, validation.PROBES)
         if json_:
             _print_json(trust)
         else:
             click.echo(validation.table(trust))
         raise click.exceptions.Exit(0 if trust["passed"] else FAULT)
+    from watercolour.local import files
     from watercolour.score import embedded
     from watercolour.score.features import NotAPicture
 
     backend = embedded.load(2)
-    found = backend.embed([_read_painting(path) for path in paintings])
+    found = backend.embed([files.read_painting(path) for path in paintings])
     rows: list[dict[str, Any]] = []
     for path, features in zip(paintings, found, strict=True):
         if isinstance(features, NotAPicture):
-            raise _not_a_painting(path, str(features))
+            raise files.not_a_painting(path, str(features))
         one = backend.score(features)
         rows.append({"painting": str(path), "mu": one.mu, "sigma": one.sigma, "score": one.score})
     if json_:
@@ -342,26 +286,6 @@ def score(paintings: Sequence[Path], validate: bool, json_: bool) -> None:
         )
 
 
-def _read_painting(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _not_a_painting(path, f"cannot be read ({error.strerror})") from error
-
-
-def _not_a_painting(path: Path, fault: str) -> WatercolourError:
-    from watercolour.api.errors import InputError
-    from watercolour.api.reasons import Reason
-
-    return InputError(
-        Reason.INVALID_INPUT,
-        f"{path}: {fault}.",
-        remedy="Name a PNG file.",
-        field="PNG",
-        value=str(path),
-    )
-
-
 @cli.command()
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--strip", type=click.Path(path_type=Path), help="Write a PNG strip instead.")
@@ -371,6 +295,7 @@ def report(run_folder: Path, strip: Path | None, columns: int, json_: bool) -> N
     """Write report.html of the run in folder RUN (or of that name in runs/)."""
     from watercolour.gallery import pictures, record
     from watercolour.gallery import report as page
+    from watercolour.local import files
 
     named = Path("runs", run_folder)
     folder = named if not run_folder.exists() and named.is_dir() else run_folder
@@ -383,7 +308,7 @@ def report(run_folder: Path, strip: Path | None, columns: int, json_: bool) -> N
 
         out, content = strip, io.BytesIO()
         pictures.strip(found, columns=columns).save(content, "PNG", optimize=True)
-        _write(out, content.getvalue())
+        files.write_output(out, content.getvalue())
     steps = len(found.by_step())
     if json_:
         _print_json({"out": str(out), "steps": steps, "rollouts": len(found.entries)})
@@ -427,9 +352,10 @@ def pool_show(path: str, sheet: Path | None, json_: bool) -> None:
 
     ordered = sorted(pools.load(path).references, key=lambda reference: -reference.strength)
     if sheet is not None:
+        from watercolour.local import files
         from watercolour.reward import pool_build
 
-        _write(sheet, pool_build.sheet(ordered))
+        files.write_output(sheet, pool_build.sheet(ordered))
     if json_:
         rows = [
             {"name": r.name, "subject": r.subject, "tier": r.tier, "strength": r.strength}

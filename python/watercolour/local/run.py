@@ -125,6 +125,7 @@ def run(
         InterruptedRun: stopped by SIGINT or SIGTERM; ``remedy`` says how to go on.
         InfrastructureError: a component ended for good (ComponentDied), or what it said itself.
     """
+    began = time.monotonic()
     locality.require_one_machine(wanted)
     recipes.get(wanted.spec.recipe)
     folder = Path(wanted.spec.artifacts.path) / wanted.metadata.name
@@ -145,7 +146,8 @@ def run(
             raise interrupted(folder, again) from None
         if code == CHECKPOINTED:
             raise interrupted(folder, again)
-        summary = complete_summary(folder, peak.mib, restarts)
+        wall = time.monotonic() - began
+        summary = complete_summary(folder, peak.mib, restarts, wall)
     return Finished(folder, summary)
 
 
@@ -378,8 +380,16 @@ def interrupted(folder: Path, again: str) -> InterruptedRun:
     )
 
 
-def complete_summary(folder: Path, peak_mib: float, restarts: dict[str, int]) -> dict[str, Any]:
+def complete_summary(
+    folder: Path, peak_mib: float, restarts: dict[str, int], wall_seconds: float
+) -> dict[str, Any]:
     """Add to the trainer's summary.json what only the supervisor knows.
+
+    Args:
+        folder: the run's folder.
+        peak_mib: memory of all processes; an earlier attempt's greater peak stays.
+        restarts: of components, by name, in this attempt.
+        wall_seconds: of this attempt, from the command to the last step.
 
     Raises:
         InfrastructureError: the trainer left none (ArtifactsDamaged).
@@ -396,5 +406,6 @@ def complete_summary(folder: Path, peak_mib: float, restarts: dict[str, int]) ->
     earlier = summary.get("peak_memory_mib") or 0.0
     summary["peak_memory_mib"] = round(max(peak_mib, earlier), 1)
     summary["restarts"] = restarts
+    summary["wall_seconds"] = round(wall_seconds, 1)
     write_whole(path, json.dumps(summary, indent=2) + "\n")
     return summary

@@ -15,6 +15,7 @@ from tests.unit.gallery import fake_run
 
 from watercolour import cli
 from watercolour.api import InfrastructureError, Reason
+from watercolour.local import files
 from watercolour.reward import pool as pools
 
 SKETCH = """function setup() { createCanvas(192, 192, WEBGL); noLoop(); }
@@ -136,7 +137,7 @@ def test_a_2_mb_sketch_is_too_long(call: Call) -> None:
 def test_a_monstrous_file_is_not_even_read_whole(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "LARGEST_SKETCH", 1000)
+    monkeypatch.setattr(files, "LARGEST_SKETCH", 1000)
     got = call("gate", "-", stdin=b"a" * 1001)
     assert got.status == 1
     assert "larger than" in got.err
@@ -223,9 +224,9 @@ def test_a_text_file_is_no_painting(call: Call, tmp_path: Path) -> None:
 
 def test_paintings_are_scored_in_the_order_given(call: Call) -> None:
     folder = pools.locate("builtin:flowers") / "paintings"
-    files = sorted(folder.glob("*_hibiscus_01.*"))[:3]
-    got = call("score", *files, "--json").json
-    assert [row["painting"] for row in got["scores"]] == [str(path) for path in files]
+    chosen = sorted(folder.glob("*_hibiscus_01.*"))[:3]
+    got = call("score", *chosen, "--json").json
+    assert [row["painting"] for row in got["scores"]] == [str(path) for path in chosen]
     assert all(0 < row["score"] < 1 for row in got["scores"])
 
 
@@ -260,7 +261,7 @@ def test_an_output_that_cannot_be_written_is_told(call: Call, tmp_path: Path) ->
     (tmp_path / "file").touch()
     got = call("report", folder, "--strip", tmp_path / "file" / "strip.png")
     assert got.status == 1
-    assert "--out=" in got.err
+    assert "strip.png: cannot be written" in got.err
 
 
 def test_a_damaged_file_is_warned_of_on_stderr(call: Call, tmp_path: Path) -> None:

@@ -159,13 +159,13 @@ def test_without_an_embedded_part_no_scorer_is_started(tmp_path: Path) -> None:
 
 def test_a_trainer_without_a_summary_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match="no summary") as caught:
-        local.complete_summary(tmp_path, 1.0, {})
+        local.complete_summary(tmp_path, 1.0, {}, 1.0)
     assert caught.value.reason == "ArtifactsDamaged"
 
 
 def test_peak_memory_of_an_earlier_attempt_counts(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text('{"peak_memory_mib": 900}')
-    assert local.complete_summary(tmp_path, 100.0, {})["peak_memory_mib"] == 900
+    assert local.complete_summary(tmp_path, 100.0, {}, 1.0)["peak_memory_mib"] == 900
 
 
 def start(tmp_path: Path, trainer: str) -> subprocess.Popen[str]:
