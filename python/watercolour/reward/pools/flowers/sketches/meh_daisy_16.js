@@ -9,32 +9,28 @@ function pigment(color, opacity, bleed, texture) {
   brush.fillBleed(bleed);
   brush.fillTexture(texture, 0.4);
 }
-const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
-function dab(x, y, a, l, w, edge) {
-  const c = cos(a), s = sin(a);
+function lobes(x, y, n, r, d) {
   brush.beginShape(0.5);
-  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
   brush.endShape(true);
 }
 function draw() {
   translate(-96, -96);
-  background("#fdfaf2");
+  background("#e8e0d0");
   brush.noStroke();
-  pigment("#efb31c", 220, 0.05, 0);
-  dab(96, 120, 260, 60, 4, LEAF);
-  dab(44, 120, 20, 80, 4, LEAF);
-  dab(80, 144, 130, 60, 4, LEAF);
-  dab(132, 112, 80, 100, 4, LEAF);
-  dab(140, 92, 60, 60, 4, LEAF);
-  dab(92, 84, 90, 60, 4, LEAF);
-  dab(148, 92, 180, 60, 4, LEAF);
-  dab(96, 116, 100, 100, 4, LEAF);
-  dab(96, 100, 200, 80, 4, LEAF);
-  dab(72, 76, 300, 80, 4, LEAF);
-  dab(56, 52, 240, 100, 4, LEAF);
-  dab(60, 120, 310, 80, 4, LEAF);
-  dab(60, 48, 310, 80, 4, LEAF);
-  dab(104, 140, 350, 100, 4, LEAF);
-  dab(84, 48, 220, 100, 4, LEAF);
-  dab(112, 124, 20, 80, 4, LEAF);
+  pigment("#6b5a48", 200, 0.3, 0.6);
+  lobes(108, 112, 5, 48, 12);
+  pigment("#c9740f", 200, 0.3, 0.6);
+  lobes(76, 88, 4, 48, 12);
+  pigment("#5a6152", 200, 0.3, 0.6);
+  lobes(100, 116, 4, 40, 12);
+  pigment("#6b5a48", 200, 0.3, 0.6);
+  lobes(100, 100, 5, 40, 12);
+  pigment("#c9740f", 200, 0.3, 0.6);
+  lobes(72, 88, 3, 56, 12);
+  pigment("#5a6152", 200, 0.3, 0.6);
+  lobes(92, 96, 3, 56, 12);
 }

@@ -5,23 +5,18 @@ function setup() {
   noLoop();
 }
 function pigment(color, opacity, bleed, texture) {
-  brush.noFill();
-  brush.wash(color, opacity);
-}
-function lobes(x, y, n, r, d) {
-  brush.beginShape(0.5);
-  for (let i = 0; i < n * 4; i++) {
-    const k = r + d * cos(i * 90) + random(-d, d) / 2;
-    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
-  }
-  brush.endShape(true);
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
 }
 function draw() {
   translate(-96, -96);
-  background("#fdfaf2");
+  background("#faf5ea");
   brush.noStroke();
-  pigment("#f2906e", 255, 0, 0);
-  lobes(96, 96, 5, 76, 16);
-  pigment("#4f7840", 255, 0, 0);
-  brush.circle(96, 96, 12);
+  pigment("#f2906e", 140, 0.3, 0.2);
+  brush.circle(96, 96, 96);
+  pigment("#ee7d5f", 180, 0.3, 0.2);
+  brush.circle(96, 96, 64);
+  pigment("#f2906e", 220, 0.3, 0.2);
+  brush.circle(96, 96, 32);
 }

@@ -9,28 +9,33 @@ function pigment(color, opacity, bleed, texture) {
   brush.fillBleed(bleed);
   brush.fillTexture(texture, 0.4);
 }
-function lobes(x, y, n, r, d) {
+const PETAL = [[0, 0], [0.5, -0.6], [0.8, -1], [1, 0], [0.8, 1], [0.5, 0.6]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
   brush.beginShape(0.5);
-  for (let i = 0; i < n * 4; i++) {
-    const k = r + d * cos(i * 90) + random(-d, d) / 2;
-    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
-  }
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
   brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n, l, w, PETAL);
+  }
+}
+function flower(x, y, k) {
+  pigment("#ee7d5f", 200, 0.1, 0.2);
+  ring(x, y, 4, 24 * k, 10 * k, 0);
 }
 function draw() {
   translate(-96, -96);
-  background("#e8e0d0");
+  background("#faf5ea");
   brush.noStroke();
-  pigment("#6b5a48", 200, 0.3, 0.6);
-  lobes(108, 88, 5, 48, 12);
-  pigment("#b8304a", 200, 0.3, 0.6);
-  lobes(120, 116, 5, 56, 12);
-  pigment("#4f7840", 200, 0.3, 0.6);
-  lobes(104, 72, 4, 40, 12);
-  pigment("#6b5a48", 200, 0.3, 0.6);
-  lobes(112, 72, 3, 40, 12);
-  pigment("#b8304a", 200, 0.3, 0.6);
-  lobes(92, 100, 3, 48, 12);
-  pigment("#4f7840", 200, 0.3, 0.6);
-  lobes(104, 76, 5, 40, 12);
+  flower(32, 32, 1);
+  flower(96, 32, 1);
+  flower(160, 32, 1);
+  flower(32, 96, 1);
+  flower(96, 96, 1);
+  flower(160, 96, 1);
+  flower(32, 160, 1);
+  flower(96, 160, 1);
+  flower(160, 160, 1);
 }

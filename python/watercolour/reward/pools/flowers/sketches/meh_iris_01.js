@@ -5,9 +5,11 @@ function setup() {
   noLoop();
 }
 function pigment(color, opacity, bleed, texture) {
-  brush.noFill();
-  brush.wash(color, opacity);
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
 }
+const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
 const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
 function dab(x, y, a, l, w, edge) {
   const c = cos(a), s = sin(a);
@@ -15,24 +17,21 @@ function dab(x, y, a, l, w, edge) {
   for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
   brush.endShape(true);
 }
-function lobes(x, y, n, r, d) {
-  brush.beginShape(0.5);
-  for (let i = 0; i < n * 4; i++) {
-    const k = r + d * cos(i * 90) + random(-d, d) / 2;
-    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
   }
-  brush.endShape(true);
 }
 function draw() {
   translate(-96, -96);
   background("#dde6ea");
   brush.noStroke();
-  pigment("#4f7840", 255, 0.1, 0.4);
-  dab(92, 84, 90, 140, 4, LEAF);
-  pigment("#4a5fc4", 230, 0, 0);
-  lobes(92, 84, 5, 48, 8);
-  pigment("#33409c", 255, 0, 0);
-  lobes(92, 84, 5, 32, 8);
-  pigment("#2a2468", 120, 0.1, 0.2);
-  dab(92, 84, -60, 48, 4, LEAF);
+  pigment("#6f9450", 200, 0.1, 0.4);
+  dab(76, 168, 130, 56, 12, LEAF);
+  dab(76, 156, 200, 56, 12, LEAF);
+  pigment("#4a5fc4", 60, 0.2, 0.4);
+  fan(76, 116, 3, 44, 20, 25, 155);
+  fan(76, 116, 3, 44, 20, -125, -55);
+  pigment("#f2c23a", 180, 0.1, 0.2);
+  dab(76, 116, -60, 16, 4, LEAF);
 }

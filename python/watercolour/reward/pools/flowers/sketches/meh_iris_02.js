@@ -5,22 +5,15 @@ function setup() {
   noLoop();
 }
 function pigment(color, opacity, bleed, texture) {
-  brush.fill(color, opacity);
-  brush.fillBleed(bleed);
-  brush.fillTexture(texture, 0.4);
+  brush.noFill();
+  brush.wash(color, opacity);
 }
-const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
 const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
 function dab(x, y, a, l, w, edge) {
   const c = cos(a), s = sin(a);
   brush.beginShape(0.5);
   for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
   brush.endShape(true);
-}
-function ring(x, y, n, l, w, turn) {
-  for (let i = 0; i < n; i++) {
-    dab(x, y, turn + i * 360 / n, l, w, PETAL);
-  }
 }
 function lobes(x, y, n, r, d) {
   brush.beginShape(0.5);
@@ -32,15 +25,14 @@ function lobes(x, y, n, r, d) {
 }
 function draw() {
   translate(-96, -96);
-  background("#faf5ea");
+  background("#dde6ea");
   brush.noStroke();
-  pigment("#6f9450", 140, 0.1, 0.4);
-  dab(100, 172, 50, 64, 8, LEAF);
-  dab(100, 172, 130, 80, 16, LEAF);
-  pigment("#7d8470", 180, 0, 0.2);
-  ring(100, 108, 6, 60, 28, 0);
-  pigment("#5a6152", 80, 0.1, 0.2);
-  ring(100, 108, 6, 40, 20, 0);
-  pigment("#7d1830", 240, 0.1, 0.2);
-  lobes(100, 108, 3, 8, 2);
+  pigment("#4f7840", 255, 0.1, 0.4);
+  dab(92, 84, 90, 140, 4, LEAF);
+  pigment("#4a5fc4", 230, 0, 0);
+  lobes(92, 84, 5, 48, 8);
+  pigment("#33409c", 255, 0, 0);
+  lobes(92, 84, 5, 32, 8);
+  pigment("#2a2468", 120, 0.1, 0.2);
+  dab(92, 84, -60, 48, 4, LEAF);
 }

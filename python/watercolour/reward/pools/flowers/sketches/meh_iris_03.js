@@ -11,12 +11,8 @@ function pigment(color, opacity, bleed, texture) {
 }
 function draw() {
   translate(-96, -96);
-  background("#faf5ea");
+  background("#f7f2e8");
   brush.noStroke();
-  pigment("#5f78d8", 140, 0.3, 0.2);
-  brush.circle(96, 96, 96);
-  pigment("#4a5fc4", 180, 0.3, 0.2);
-  brush.circle(96, 96, 64);
-  pigment("#5f78d8", 220, 0.3, 0.2);
-  brush.circle(96, 96, 32);
+  pigment("#a9b8ec", 180, 0.4, 0.4);
+  brush.circle(96, 96, 140);
 }

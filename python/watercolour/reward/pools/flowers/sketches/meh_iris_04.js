@@ -5,8 +5,22 @@ function setup() {
   noLoop();
 }
 function pigment(color, opacity, bleed, texture) {
-  brush.noFill();
-  brush.wash(color, opacity);
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
+  brush.beginShape(0.5);
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
+  brush.endShape(true);
+}
+function ring(x, y, n, l, w, turn) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, turn + i * 360 / n, l, w, PETAL);
+  }
 }
 function lobes(x, y, n, r, d) {
   brush.beginShape(0.5);
@@ -18,10 +32,15 @@ function lobes(x, y, n, r, d) {
 }
 function draw() {
   translate(-96, -96);
-  background("#fdfaf2");
+  background("#faf5ea");
   brush.noStroke();
-  pigment("#5f78d8", 255, 0, 0);
-  lobes(96, 96, 5, 76, 16);
-  pigment("#4f7840", 255, 0, 0);
-  brush.circle(96, 96, 12);
+  pigment("#6f9450", 140, 0.1, 0.4);
+  dab(100, 172, 50, 64, 8, LEAF);
+  dab(100, 172, 130, 80, 16, LEAF);
+  pigment("#7d8470", 180, 0, 0.2);
+  ring(100, 108, 6, 60, 28, 0);
+  pigment("#5a6152", 80, 0.1, 0.2);
+  ring(100, 108, 6, 40, 20, 0);
+  pigment("#7d1830", 240, 0.1, 0.2);
+  lobes(100, 108, 3, 8, 2);
 }

@@ -9,28 +9,25 @@ function pigment(color, opacity, bleed, texture) {
   brush.fillBleed(bleed);
   brush.fillTexture(texture, 0.4);
 }
-function lobes(x, y, n, r, d) {
+const PETAL = [[0, 0], [1, -1], [1, 1]];
+const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
+function dab(x, y, a, l, w, edge) {
+  const c = cos(a), s = sin(a);
   brush.beginShape(0.5);
-  for (let i = 0; i < n * 4; i++) {
-    const k = r + d * cos(i * 90) + random(-d, d) / 2;
-    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
-  }
+  for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
   brush.endShape(true);
+}
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
+  }
 }
 function draw() {
   translate(-96, -96);
-  background("#e8e0d0");
+  background("#faf5ea");
   brush.noStroke();
-  pigment("#44382c", 200, 0.3, 0.6);
-  lobes(72, 116, 3, 48, 12);
-  pigment("#4a5fc4", 200, 0.3, 0.6);
-  lobes(88, 80, 4, 40, 12);
-  pigment("#6f9450", 200, 0.3, 0.6);
-  lobes(120, 120, 3, 40, 12);
-  pigment("#44382c", 200, 0.3, 0.6);
-  lobes(108, 108, 4, 40, 12);
-  pigment("#4a5fc4", 200, 0.3, 0.6);
-  lobes(80, 72, 3, 40, 12);
-  pigment("#6f9450", 200, 0.3, 0.6);
-  lobes(120, 84, 3, 40, 12);
+  pigment("#8ea2e6", 140, 0.3, 0.4);
+  fan(92, 100, 3, 28, 12, -140, -30);
+  pigment("#f2c23a", 120, 0.1, 0.2);
+  dab(92, 96, -60, 24, 4, LEAF);
 }

@@ -9,6 +9,7 @@ function pigment(color, opacity, bleed, texture) {
   brush.fillBleed(bleed);
   brush.fillTexture(texture, 0.4);
 }
+const PETAL = [[0, -0.2], [0.6, -1], [0.9, -0.5], [1, 0.2], [0.6, 1], [0, 0.2]];
 const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
 function dab(x, y, a, l, w, edge) {
   const c = cos(a), s = sin(a);
@@ -16,25 +17,23 @@ function dab(x, y, a, l, w, edge) {
   for (const [u, v] of edge) brush.vertex(x + l * u * c - w * v * s, y + l * u * s + w * v * c);
   brush.endShape(true);
 }
+function fan(x, y, n, l, w, from, to) {
+  for (let i = 0; i < n; i++) {
+    dab(x, y, map(i, 0, n - 1, from, to), l * random(0.8, 1.1), w, PETAL);
+  }
+}
 function draw() {
   translate(-96, -96);
-  background("#fdfaf2");
+  background("#faf5ea");
   brush.noStroke();
-  pigment("#4a5fc4", 220, 0.05, 0);
-  dab(140, 92, 230, 80, 4, LEAF);
-  dab(112, 144, 0, 80, 4, LEAF);
-  dab(44, 128, 110, 100, 4, LEAF);
-  dab(64, 52, 150, 80, 4, LEAF);
-  dab(84, 104, 220, 100, 4, LEAF);
-  dab(72, 136, 290, 60, 4, LEAF);
-  dab(112, 132, 230, 80, 4, LEAF);
-  dab(44, 92, 50, 60, 4, LEAF);
-  dab(80, 104, 230, 60, 4, LEAF);
-  dab(80, 72, 340, 60, 4, LEAF);
-  dab(76, 124, 200, 80, 4, LEAF);
-  dab(60, 140, 50, 100, 4, LEAF);
-  dab(56, 132, 190, 80, 4, LEAF);
-  dab(60, 132, 30, 60, 4, LEAF);
-  dab(116, 108, 250, 60, 4, LEAF);
-  dab(68, 132, 220, 80, 4, LEAF);
+  pigment("#8fb070", 140, 0.1, 0.4);
+  dab(0, 240, 50, 64, 8, LEAF);
+  pigment("#a9b8ec", 140, 0.2, 0);
+  fan(0, 176, 3, 36, 20, 25, 155);
+  fan(0, 176, 3, 36, 20, -125, -55);
+  pigment("#4a5fc4", 80, 0.2, 0);
+  fan(0, 176, 3, 24, 16, 25, 155);
+  fan(0, 176, 3, 24, 16, -125, -55);
+  pigment("#2a2468", 120, 0.1, 0.2);
+  dab(0, 176, -60, 48, 4, LEAF);
 }

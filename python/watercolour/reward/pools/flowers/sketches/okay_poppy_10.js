@@ -9,7 +9,7 @@ function pigment(color, opacity, bleed, texture) {
   brush.fillBleed(bleed);
   brush.fillTexture(texture, 0.4);
 }
-const PETAL = [[0, 0], [0.4, -0.8], [0.8, -1], [1, -0.4], [1, 0.4], [0.8, 1], [0.4, 0.8]];
+const PETAL = [[0, 0], [1, -1], [1, 1]];
 const LEAF = [[0, 0], [0.4, 1], [1, 0], [0.4, -1]];
 function dab(x, y, a, l, w, edge) {
   const c = cos(a), s = sin(a);
@@ -19,15 +19,27 @@ function dab(x, y, a, l, w, edge) {
 }
 function ring(x, y, n, l, w, turn) {
   for (let i = 0; i < n; i++) {
-    dab(x, y, turn + i * 360 / n, l, w, PETAL);
+    dab(x, y, turn + i * 360 / n + random(-9, 9), l * random(0.8, 1.1), w, PETAL);
   }
+}
+function lobes(x, y, n, r, d) {
+  brush.beginShape(0.5);
+  for (let i = 0; i < n * 4; i++) {
+    const k = r + d * cos(i * 90) + random(-d, d) / 2;
+    brush.vertex(x + k * cos(i * 90 / n), y + k * sin(i * 90 / n));
+  }
+  brush.endShape(true);
 }
 function draw() {
   translate(-96, -96);
-  background("#e8e0d0");
+  background("#dde6ea");
   brush.noStroke();
-  pigment("#e04a36", 180, 0.3, 0.2);
-  ring(88, 96, 8, 36, 20, -90);
-  pigment("#4a4a2a", 120, 0.1, 0.2);
-  dab(88, 96, -60, 16, 4, LEAF);
+  pigment("#6f9450", 140, 0.1, 0.4);
+  dab(108, 92, 100, 140, 4, LEAF);
+  pigment("#d43428", 100, 0, 0.2);
+  ring(108, 92, 8, 36, 16, 10);
+  pigment("#d43428", 80, 0.2, 0.2);
+  ring(108, 92, 8, 28, 12, 40);
+  pigment("#4a4a2a", 240, 0.1, 0.2);
+  lobes(108, 92, 3, 6, 2);
 }

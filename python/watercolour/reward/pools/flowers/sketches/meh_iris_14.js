@@ -1,0 +1,18 @@
+function setup() {
+  createCanvas(192, 192, WEBGL);
+  angleMode(DEGREES);
+  brush.scaleBrushes(1);
+  noLoop();
+}
+function pigment(color, opacity, bleed, texture) {
+  brush.fill(color, opacity);
+  brush.fillBleed(bleed);
+  brush.fillTexture(texture, 0.4);
+}
+function draw() {
+  translate(-96, -96);
+  background("#dde6ea");
+  brush.noStroke();
+  pigment("#4a5fc4", 230, 0.4, 0.4);
+  brush.circle(96, 96, 150);
+}
