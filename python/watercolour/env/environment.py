@@ -98,7 +98,7 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         if references is not None:
             references = whole("references", references, 1, MOST_REFERENCES)
         subject = subject or spec.prompts.subjects[seed % len(spec.prompts.subjects)]
-        system, user = task(subject, spec.prompts.system)
+        system, user = task(subject, prompt.preset(spec.prompts.system, spec.model.id))
         name = episode_id or str(uuid.uuid4())
         self._submitted = 0
         self._episode = _Episode(

@@ -39,7 +39,7 @@ from watercolour.reward import pool, recipes
 from watercolour.reward.judge import Judge
 from watercolour.reward.verdict import CRITERIA
 from watercolour.score.client import ScoreClient
-from watercolour.sketch import exports
+from watercolour.sketch import exports, prompt
 
 log = logs.get(__name__)
 
@@ -160,11 +160,12 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     """The server's application; its lifespan opens and closes everything.
 
     Raises:
-        InputError: the pool cannot be used (InvalidPool), or the gate allows a method that
-            p5.brush does not have.
+        InputError: the pool cannot be used (InvalidPool), the gate allows a method that p5.brush
+            does not have, or there is no such system prompt.
     """
     # What is wrong with the input shows now, not in the middle of the first rollout.
     exports.allowed(spec.recipe.gate)
+    prompt.preset(spec.prompts.system, spec.model.id)
     references = spec.references
     rated = None if near.judge is None else pool.load(references.pool)
     if rated is not None:
