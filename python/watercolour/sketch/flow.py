@@ -85,12 +85,12 @@ def _computed_keys(reading: Reading) -> list[Node]:
 
 
 def _has_material(reading: Reading) -> bool:
-    """Tell whether the sketch holds anything that a forbidden word could be built of."""
+    """Tell whether the sketch holds any text but colours, or anything that makes texts."""
     syntax = reading.syntax
     for node in syntax.nodes:
         match node.kind:
             case "string":
-                if of_text(string_value(syntax, node) or "") & ~(Mark.STRING | Mark.HEX):
+                if of_text(string_value(syntax, node) or "#") != Mark.HEX:
                     return True
             case "template_string":
                 return True

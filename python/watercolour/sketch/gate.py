@@ -1,12 +1,14 @@
 """The gate's static side: what a sketch must be before anybody renders it.
 
-A sketch is refused with every violation that was found, in the order of their places; the first
-is the one to repair first. Nothing is raised for what a sketch contains.
+A sketch is refused with every violation that was found, in the order of their places; those
+without a place, for something that is missing, come last. Nothing is raised for what a sketch
+contains.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from itertools import chain
 
 from watercolour.api.reasons import ViolationCode
@@ -90,5 +92,9 @@ def check(sketch: str, options: Gate) -> tuple[Violation, ...]:
         flow.check(reading),
         rules_shape.check(reading),
     )
-    ordered = sorted(set(found), key=lambda v: (v.line or 0, v.column or 0, v.code))
+    ordered = sorted(set(found), key=_place)
     return tuple(ordered[:MAX_VIOLATIONS])
+
+
+def _place(violation: Violation) -> tuple[float, int, str]:
+    return (violation.line or math.inf, violation.column or 0, violation.code)

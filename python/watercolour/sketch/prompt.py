@@ -23,21 +23,25 @@ def preset(system: str, model: str) -> str:
     """
     if system == "auto":
         return "tiny" if model.startswith("builtin:") else "ten-methods"
+    _check(system)
+    return system
+
+
+def _check(system: str) -> None:
     if system not in PRESETS:
         raise InputError(
             Reason.INVALID_SPEC,
             f"spec.prompts.system is {system!r}, which is no system prompt.",
-            remedy=f"Use auto or one of: {', '.join(PRESETS)}.",
+            remedy=f"Use one of: {', '.join(PRESETS)}.",
             field="spec.prompts.system",
             value=system,
         )
-    return system
 
 
 def messages(subject: str, system: str) -> list[dict[str, str]]:
     """Return the chat that asks for a painting of the subject, as ``role`` and ``content``.
 
-    ``system`` is a preset's name, without ``auto``.
+    ``system`` is a preset's name; :func:`preset` turns ``auto`` into one.
 
     Raises:
         InputError: no such preset, or an empty subject.
@@ -50,7 +54,8 @@ def messages(subject: str, system: str) -> list[dict[str, str]]:
             field="spec.prompts.subjects",
             value=subject,
         )
-    text = _system(preset(system, model=""))
+    _check(system)
+    text = _system(system)
     request = {"role": "user", "content": f"Paint {subject.strip()} in loose watercolour."}
     return [{"role": "system", "content": text}, request] if text else [request]
 

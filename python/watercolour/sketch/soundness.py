@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from watercolour.api.reasons import ViolationCode
@@ -11,12 +12,15 @@ from watercolour.sketch.parse import Node, Syntax
 _LINE_BREAKS = re.compile("\r(?!\n)|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _TOKENS = re.compile(
-    r"""(?P<comment>//[^\n]*|/\*[\s\S]*?(?:\*/|(?P<open_comment>\Z)))
-    |(?P<string>"(?:[^"\\\n]|\\[\s\S])*(?:"|(?P<open_string>\Z|\n|\\\Z))
-      |'(?:[^'\\\n]|\\[\s\S])*(?:'|(?P<open_string2>\Z|\n|\\\Z)))
+    r"""//[^\n]*
+    |/\*[\s\S]*?\*/
+    |"(?:[^"\\\n]|\\[\s\S])*"
+    |'(?:[^'\\\n]|\\[\s\S])*'
+    |(?P<open>/\*[\s\S]*|"(?:[^"\\\n]|\\[\s\S])*\\?|'(?:[^'\\\n]|\\[\s\S])*\\?)
     |(?P<bracket>[()\[\]{}`])""",
     re.VERBOSE,
 )
+_TEMPLATE = re.compile(r"(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -37,22 +41,20 @@ def check_tree(syntax: Syntax) -> Violation | None:
     if not syntax.broken:
         return None
     source = syntax.source
-    opened = _first_left_open(source)
-    if opened is not None:
-        line = source.count("\n", 0, opened) + 1
-        last = len(source.rstrip())
+    left = _left_open(source)
+    if left is not None and left.at_end:
+        line = source.count("\n", 0, left.offset) + 1
         message = f"The sketch stops in the middle: what line {line} opens is never closed."
-        return _at(source, max(last - 1, 0), message, ViolationCode.TRUNCATED)
+        end = max(len(source.rstrip()) - 1, 0)
+        return _at(source, end, message, ViolationCode.TRUNCATED)
+    if left is not None:
+        return _at(source, left.offset, "This is not JavaScript: a text is not closed on its line.")
     node = _first_error(syntax)
-    place = syntax.place(node)
     found = "" if node.missing else syntax.text(node).split("\n", 1)[0].strip()[:40]
     what = f"`{node.kind}` is missing here" if node.missing else f"unexpected `{found}`"
-    return Violation(
-        code=ViolationCode.SYNTAX_ERROR,
-        message=f"This is not JavaScript: {what}.",
-        line=place[0],
-        column=place[1],
-    )
+    line, column = syntax.place(node)
+    message = f"This is not JavaScript: {what}."
+    return Violation(code=ViolationCode.SYNTAX_ERROR, message=message, line=line, column=column)
 
 
 def _at(
@@ -78,40 +80,40 @@ def _first_error(syntax: Syntax) -> Node:
     return found or syntax.root
 
 
-def _first_left_open(source: str) -> int | None:
-    """Return the offset of what is still open at the end of the text, or None.
+@dataclasses.dataclass(frozen=True, slots=True)
+class _LeftOpen:
+    offset: int
+    at_end: bool
 
-    None too when a bracket closes what was not opened: then the error is not at the end. The
-    scan knows strings, templates and comments; it need not know regular expressions, because it
-    only chooses between two words for a text that is already known not to be a program.
+
+def _left_open(source: str) -> _LeftOpen | None:
+    """Return what is never closed: up to the text's end, or a quoted text up to its line's end.
+
+    None when all is closed, and when a bracket closes what was not opened. The scan knows quoted
+    texts, templates and comments; it need not know regular expressions, because it only chooses
+    the words for a text that is already known not to be a program.
     """
     opened: list[tuple[str, int]] = []
     position = 0
     while True:
         if opened and opened[-1][0] == "`":
-            found = re.compile(r"(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(`|\$\{)?").match(source, position)
-            assert found is not None
-            position = found.end()
-            if found[1] == "`":
+            inside = _TEMPLATE.match(source, position)
+            if inside is None:
+                return _LeftOpen(opened[0][1], at_end=True)
+            position = inside.end()
+            if source[position - 1] == "`":
                 opened.pop()
-            elif found[1] == "${":
-                opened.append(("{", position - 1))
             else:
-                return opened[0][1]
+                opened.append(("{", position - 1))
             continue
         token = _TOKENS.search(source, position)
         if token is None:
-            return opened[0][1] if opened else None
+            return _LeftOpen(opened[0][1], at_end=True) if opened else None
         position = token.end()
-        if token["open_comment"] is not None:
-            return opened[0][1] if opened else token.start()
-        unfinished = (
-            token["open_string"] if token["open_string"] is not None else token["open_string2"]
-        )
-        if unfinished is not None:
-            if position >= len(source):
-                return opened[0][1] if opened else token.start()
-            return None
+        if token["open"] is not None:
+            if position < len(source):
+                return _LeftOpen(token.start(), at_end=False)
+            return _LeftOpen(opened[0][1] if opened else token.start(), at_end=True)
         bracket = token["bracket"]
         if bracket in ("(", "[", "{", "`"):
             opened.append((bracket, token.start()))
