@@ -115,13 +115,9 @@ def open_backbone(threads: int = 1) -> Backbone:
         ) from error
 
 
-def embed(backbone: Backbone, paintings: Sequence[bytes], batch: int = 8) -> list[Features]:
-    """Features of many paintings, a batch at a time.
-
-    Raises:
-        NotAPicture: one of them cannot be decoded.
-    """
+def embed(backbone: Backbone, pictures: Sequence[Pixels], batch: int = 8) -> list[Features]:
+    """Features of many pictures, a batch at a time."""
     found: list[Features] = []
-    for start in range(0, len(paintings), batch):
-        found += backbone.features([decode(p) for p in paintings[start : start + batch]])
+    for start in range(0, len(pictures), batch):
+        found += backbone.features(pictures[start : start + batch])
     return found

@@ -1,16 +1,9 @@
-"""The two heads: quality on HPSv3's scale and the judge's Bradley–Terry margin.
-
-Both are linear in a few principal components of standardised features, fitted by penalised
-logistic regression on pairs of paintings from different tiers (Bradley and Terry 1952:
-P(a beats b) = σ(u(a) − u(b))). A picture with nothing in common with the pool leaves the
-components' span and gains nothing by it, and clipped inputs bound what any picture can gain.
-"""
+"""The two heads: quality on HPSv3's scale and the judge's Bradley–Terry margin."""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,53 +14,20 @@ from numpy.typing import NDArray
 from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.score import features
-
-Array = NDArray[np.floating[Any]]
+from watercolour.score.examples import TIER_MU, Examples
+from watercolour.score.linear import Array, Linear, fit_linear
 
 #: Changes whenever the meaning of the arrays in heads.npz does.
 VERSION = "heads/1"
 SHIPPED = Path(__file__).parent / "data" / "heads.npz"
 
-#: Tiers in rising order, with the mean that HPSv3 gave to paintings of that tier.
-TIER_MU = {"meh": -7.0, "okay": 2.5, "love": 3.5}
 #: No painting that HPSv3 was shown scored outside it.
 MU_RANGE = (-12.0, 10.0)
-COMPONENTS = 24
-PENALTY = 0.01
-#: Standardised features beyond it are cut, so that an outlier gains nothing.
-CLIP = 4.0
+#: Least step of the mean utility from one tier to the next, in logits.
+LEAST_STEP = 0.05
 #: Share of comparisons among good paintings that the judge leaves undecided; a vision-language
 #: judge was seen to tie on 0.22 of its comparisons.
 TIE_SHARE = 0.20
-
-
-@dataclass(frozen=True)
-class Linear:
-    """u(x) = clip((x − mean)/scale) · project · weight, with the weight's covariance.
-
-    Attributes:
-        mean, scale: [d]. project: [d, k]. weight: [k]. covariance: [k, k].
-    """
-
-    mean: Array
-    scale: Array
-    project: Array
-    weight: Array
-    covariance: Array
-
-    def components(self, x: NDArray[Any]) -> Array:
-        """[n, d] features to [n, k] components."""
-        z = np.clip((np.asarray(x, np.float64) - self.mean) / self.scale, -CLIP, CLIP)
-        return z @ self.project
-
-    def utility(self, x: NDArray[Any]) -> Array:
-        """[n, d] features to [n] utilities, in logits."""
-        return self.components(x) @ self.weight
-
-    def deviation(self, x: NDArray[Any]) -> Array:
-        """[n] standard deviations of the utility under the weight's Laplace posterior."""
-        c = self.components(x)
-        return np.sqrt(np.einsum("nk,kl,nl->n", c, self.covariance, c))
 
 
 @dataclass(frozen=True)
@@ -119,124 +79,55 @@ def slope(u: Array, knots: Array) -> Array:
     return np.where(u < knots[1], steps[0], steps[1])
 
 
-def pairs(ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[m, 2] indices (better, worse) of all pairs from different tiers."""
-    better, worse = np.nonzero(ranks[:, None] > ranks[None, :])
-    return np.stack([better, worse], axis=1)
-
-
-def fit_logistic(d: Array, weights: Array, penalty: float) -> tuple[Array, Array]:
-    """Minimise Σ weights·log(1 + exp(−d·w)) + penalty/2·|w|² by Newton's method.
+def held_out(x: Array, examples: Examples) -> Array:
+    """Utilities of the pool's own paintings, each from a head that never saw its subject.
 
     Args:
-        d: [m, k] differences, better minus worse.
-        weights: [m], sum 1.
-        penalty: above 0, so that separable tiers have a finite answer.
+        x: [n, d], the examples' features for one head.
 
     Returns:
-        w [k] and the inverse Hessian [k, k].
+        [m], in the order of ``examples.own``.
     """
-    k = d.shape[1]
-    w = np.zeros(k)
-    hessian = np.eye(k)
-    for _ in range(100):
-        lose = 1 / (1 + np.exp(np.clip(d @ w, -500, 500)))
-        gradient = penalty * w - d.T @ (weights * lose)
-        hessian = (d * (weights * lose * (1 - lose))[:, None]).T @ d + penalty * np.eye(k)
-        step = np.linalg.solve(hessian, gradient)
-        w = w - step
-        if float(np.abs(step).max()) < 1e-9:
-            break
-    return w, np.linalg.inv(hessian)
+    u = np.zeros(len(examples.ranks))
+    for subject in np.unique(examples.subjects):
+        out = examples.subjects == subject
+        u[out] = fit_linear(x[~out], examples.ranks[~out]).utility(x[out])
+    return u[examples.own]
 
 
-def fit_linear(x: NDArray[Any], ranks: NDArray[np.int64]) -> Linear:
-    """A linear head from [n, d] features and [n] ranks; every pair of tiers weighs the same."""
-    x = np.asarray(x, np.float64)
-    mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-3
-    z = np.clip((x - mean) / scale, -CLIP, CLIP)
-    _, singular, rows = np.linalg.svd(z, full_matrices=False)
-    k = min(COMPONENTS, len(x) - 1)
-    # The first component gets deviation 1; the others keep their share of it (no whitening), so
-    # the penalty trusts wide directions more than narrow ones.
-    project = rows[:k].T / (singular[0] / np.sqrt(len(x)))
-    chosen = pairs(ranks)
-    kind = ranks[chosen[:, 0]] * 10 + ranks[chosen[:, 1]]
-    _, inverse, counts = np.unique(kind, return_inverse=True, return_counts=True)
-    share = 1 / (counts[inverse] * len(counts))
-    c = z @ project
-    weight, covariance = fit_logistic(c[chosen[:, 0]] - c[chosen[:, 1]], share, PENALTY)
-    # The loss is a mean over pairs; as evidence the n paintings count once each.
-    return Linear(mean, scale, project, weight, covariance / len(x))
-
-
-def rank(tiers: Sequence[str]) -> NDArray[np.int64]:
-    """Tier names to 0, 1, 2.
-
-    Raises:
-        InputError: a tier that does not exist.
-    """
-    order = list(TIER_MU)
-    for tier in tiers:
-        if tier not in order:
-            raise InputError(
-                Reason.INVALID_POOL,
-                f"tier {tier!r} does not exist.",
-                remedy=f"Use one of {', '.join(order)}.",
-                field="tier",
-                value=tier,
-            )
-    return np.array([order.index(tier) for tier in tiers], np.int64)
-
-
-def stack(found: Sequence[features.Features]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Quality features [n, 768] and judge features [n, 1536]."""
-    return np.stack([f.quality for f in found]), np.stack([f.judge for f in found])
-
-
-def held_out(x: NDArray[Any], ranks: NDArray[np.int64], subjects: Sequence[str]) -> Array:
-    """[n] utilities, each from a head that never saw a painting of that subject."""
-    names = np.array(subjects)
-    u = np.zeros(len(names))
-    for subject in sorted(set(subjects)):
-        out = names == subject
-        u[out] = fit_linear(x[~out], ranks[~out]).utility(x[out])
-    return u
-
-
-def fit(found: Sequence[features.Features], tiers: Sequence[str], subjects: Sequence[str]) -> Heads:
-    """Both heads from the features, tiers and subjects of a pool's paintings.
+def fit(examples: Examples) -> Heads:
+    """Both heads; a pure function of the examples.
 
     The knots come from utilities of held-out subjects: a painting that the fit has seen looks
     more extreme than an equal one that it has not.
 
     Raises:
-        InputError: fewer than two subjects, a tier that is unknown or missing, or tiers that the
-            features cannot order.
+        InputError: fewer than two subjects, a tier is missing, or the features cannot order the
+            tiers (InvalidPool).
     """
-    ranks = rank(tiers)
-    if len(set(subjects)) < 2 or len(set(ranks.tolist())) < len(TIER_MU):
+    ranks = examples.ranks[examples.own]
+    subjects, present = np.unique(examples.subjects[examples.own]), np.unique(ranks)
+    if len(subjects) < 2 or len(present) < len(TIER_MU):
         raise InputError(
             Reason.INVALID_POOL,
-            f"the pool has {len(set(subjects))} subjects and the tiers {sorted(set(tiers))}.",
+            f"the pool has {len(subjects)} subjects and {len(present)} tiers.",
             remedy=f"Give it at least two subjects and all of {', '.join(TIER_MU)}.",
             field="pool",
         )
-    quality, judge = stack(found)
-    u = held_out(quality, ranks, subjects)
+    u = held_out(examples.quality, examples)
     knots = np.array([u[ranks == r].mean() for r in range(len(TIER_MU))])
-    if not (np.diff(knots) > 0.05).all():
+    if not (np.diff(knots) > LEAST_STEP).all():
         raise InputError(
             Reason.INVALID_POOL,
             f"the tiers' mean utilities {knots.round(2).tolist()} do not rise from meh to love.",
             remedy="Look at the pool's tiers: paintings of two tiers look alike.",
             field="pool",
         )
-    head = fit_linear(judge, ranks)
-    good = head.utility(judge[ranks > 0])
+    judge = fit_linear(examples.judge, examples.ranks)
+    good = judge.utility(examples.judge[examples.own][ranks > 0])
     margins = np.abs(good[:, None] - good[None, :])[np.triu_indices(len(good), 1)]
     tie = float(np.quantile(margins, TIE_SHARE))
-    return Heads(fit_linear(quality, ranks), head, knots, tie, {})
+    return Heads(fit_linear(examples.quality, examples.ranks), judge, knots, tie, {})
 
 
 _PARTS = ("mean", "scale", "project", "weight", "covariance")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,11 @@ from numpy.typing import NDArray
 
 from watercolour import logs
 from watercolour.api.errors import WatercolourError
-from watercolour.score import heads, paintings
+from watercolour.score import examples, features, heads
+from watercolour.score.examples import Examples, Paintings
 from watercolour.score.features import Features
-from watercolour.score.heads import Array, Heads
+from watercolour.score.heads import Heads
+from watercolour.score.linear import Array
 
 log = logs.get("watercolour.score.validate")
 
@@ -41,23 +42,18 @@ def accuracy(better: Array, worse: Array) -> float:
     return float((above > 0).mean() + (above == 0).mean() / 2)
 
 
-def held_out_accuracy(
-    found: Sequence[Features], tiers: Sequence[str], subjects: Sequence[str]
-) -> dict[str, Any]:
+def held_out_accuracy(seen: Examples) -> dict[str, Any]:
     """Pairwise accuracy of both heads by kind of pair: mean over held-out subjects, and each."""
-    ranks, names = heads.rank(tiers), np.array(subjects)
+    ranks, names = seen.ranks[seen.own], seen.subjects[seen.own]
+    subjects: list[str] = np.unique(names).tolist()
     report: dict[str, Any] = {}
-    for head, x in zip(("quality", "judge"), heads.stack(found), strict=True):
-        u = heads.held_out(x, ranks, subjects)
+    for head, x in (("quality", seen.quality), ("judge", seen.judge)):
+        u = heads.held_out(x, seen)
         report[head] = {}
         for better, worse in _KINDS:
-            r_better, r_worse = heads.rank([better, worse])
+            high, low = (ranks == r for r in examples.rank([better, worse]))
             by_subject = {
-                subject: accuracy(
-                    u[(names == subject) & (ranks == r_better)],
-                    u[(names == subject) & (ranks == r_worse)],
-                )
-                for subject in sorted(set(subjects))
+                s: accuracy(u[high & (names == s)], u[low & (names == s)]) for s in subjects
             }
             report[head][f"{better}_{worse}"] = {
                 "mean": round(float(np.mean(list(by_subject.values()))), 4),
@@ -78,11 +74,9 @@ def _ranks(x: NDArray[Any]) -> Array:
     return (last - (counts - 1) / 2)[inverse]
 
 
-def probe_report(
-    fitted: Heads, probes: paintings.Paintings, found: list[Features]
-) -> dict[str, Any]:
+def probe_report(fitted: Heads, probes: Paintings, found: list[Features]) -> dict[str, Any]:
     """Mean mu and mean judge utility of the probes by tier, and the heads' correlation."""
-    quality, judge = heads.stack(found)
+    quality, judge = examples.stack(found)
     mu, _ = fitted.mu(quality)
     u = fitted.judge.utility(judge)
     tiers = np.array(probes.tiers)
@@ -106,11 +100,11 @@ def report(pool_folder: Path, probes_folder: Path) -> dict[str, Any]:
     Raises:
         WatercolourError: a folder cannot be read, or the heads cannot be fitted or loaded.
     """
-    pool = paintings.read(pool_folder)
-    accuracies = held_out_accuracy(paintings.embed(pool), pool.tiers, pool.subjects)
-    fitted = heads.load()
-    probes = paintings.read(probes_folder)
-    probed = probe_report(fitted, probes, paintings.embed(probes))
+    fitted, backbone = heads.load(), features.open_backbone(threads=2)
+    pool, probes = examples.read(pool_folder), examples.read(probes_folder)
+    seen = examples.gather(pool, examples.read(examples.COUNTEREXAMPLES), backbone)
+    accuracies = held_out_accuracy(seen)
+    probed = probe_report(fitted, probes, features.embed(backbone, examples.decode(probes)))
     passed = probed["spearman"] <= MOST_CORRELATION and all(
         accuracies[head]["love_meh"]["mean"] >= LEAST_LOVE_MEH
         and accuracies[head]["okay_meh"]["mean"] >= LEAST_OKAY_MEH
@@ -146,7 +140,7 @@ def table(found: dict[str, Any]) -> str:
 def main() -> int:
     """Print the report; exit 1 when a figure misses its threshold."""
     parser = argparse.ArgumentParser(prog="python -m watercolour.score.validate")
-    parser.add_argument("--pool", type=Path, default=paintings.BUILTIN, help="folder of the pool")
+    parser.add_argument("--pool", type=Path, default=examples.BUILTIN, help="folder of the pool")
     parser.add_argument("--probes", type=Path, default=PROBES, help="folder of the probes")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     args = parser.parse_args()
