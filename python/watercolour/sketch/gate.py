@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from itertools import chain
+from itertools import chain, islice
 
 from watercolour.api.reasons import ViolationCode
 from watercolour.api.rollout import Violation
@@ -29,6 +29,15 @@ from watercolour.sketch.reading import read
 
 MAX_VIOLATIONS = 20
 """A verdict lists no more; a sketch that is all violations is not worth a longer list."""
+
+_RULES = (
+    rules_lexical.check,
+    rules_names.check,
+    rules_names.check_declarations,
+    rules_members.check,
+    flow.check,
+    rules_shape.check,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,14 +93,8 @@ def check(sketch: str, options: Gate) -> tuple[Violation, ...]:
     if fault is not None:
         return (fault,)
     reading = read(syntax, methods)
-    found = chain(
-        rules_lexical.check(reading),
-        rules_names.check(reading),
-        rules_names.check_declarations(reading),
-        rules_members.check(reading),
-        flow.check(reading),
-        rules_shape.check(reading),
-    )
+    # Every rule reports in document order, so the first few of each hold the first few of all.
+    found = chain.from_iterable(islice(rule(reading), MAX_VIOLATIONS) for rule in _RULES)
     ordered = sorted(set(found), key=_place)
     return tuple(ordered[:MAX_VIOLATIONS])
 
