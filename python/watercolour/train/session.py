@@ -110,11 +110,8 @@ def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int
 
 
 def messages_of(spec: RunSpec, subject: str) -> list[dict[str, str]]:
-    """The chat that asks for a subject; `auto` is `tiny` for builtin policies."""
-    system = spec.prompts.system
-    if system == "auto":
-        system = "tiny" if spec.model.id.startswith(policies.BUILTIN) else "ten-methods"
-    return prompt.messages(subject, system)
+    """The chat that asks for a subject."""
+    return prompt.messages(subject, prompt.preset(spec.prompts.system, spec.model.id))
 
 
 def groups_of(
