@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -29,7 +30,7 @@ async def clean(server: Server) -> AsyncIterator[bytes]:
             assert after.js_errors == ()
 
 
-async def outcome(client: RenderClient, source: str, **options: float) -> Painted | str:
+async def outcome(client: RenderClient, source: str, **options: Any) -> Painted | str:
     """The painting, or the violation's code."""
     try:
         return await client.render(source, seed=SEED, fresh=True, **options)

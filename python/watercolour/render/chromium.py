@@ -183,7 +183,9 @@ async def _start(launch: Launch, home: Path, *, sandboxed: bool) -> Process:
         cwd=home,
         process_group=0,
         preexec_fn=_die_with_parent,
-        **({"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []} if drop else {}),
+        user=UNPRIVILEGED if drop else None,
+        group=UNPRIVILEGED if drop else None,
+        extra_groups=[] if drop else None,
     )
     exited = asyncio.create_task(process.wait())
     running = Process(process, "", sandboxed, exited)

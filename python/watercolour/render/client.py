@@ -201,13 +201,9 @@ def _read(renderer: _Renderer, answer: httpx.Response) -> Painted:
     try:
         body: dict[str, Any] = answer.json()
         if answer.status_code == 200:
-            return Painted(
-                **{
-                    **body,
-                    "painting": base64.b64decode(body["painting"]),
-                    "js_errors": tuple(body["js_errors"]),
-                }
-            )
+            painting = base64.b64decode(body.pop("painting"))
+            errors = tuple(body.pop("js_errors"))
+            return Painted(painting=painting, js_errors=errors, **body)
         if answer.status_code == 422:
             raise SketchFault(
                 Violation.model_validate(body["violation"]), tuple(body.get("js_errors", ()))

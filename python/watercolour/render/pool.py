@@ -11,7 +11,7 @@ from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import browser, chromium, pages, vendor
-from watercolour.render.browser import Drawn, Page
+from watercolour.render.page import Drawn, Page
 from watercolour.render.result import Job
 
 log = logs.get(__name__)

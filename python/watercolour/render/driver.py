@@ -1,0 +1,123 @@
+"""The one module that imports pyppeteer, and the rules for calling it.
+
+pyppeteer 2.0 has traps: a cancelled call breaks the connection's receive loop, so calls are
+abandoned instead of cancelled; a crashed page without an ``error`` listener breaks it too; a call
+on a crashed page never answers, so every call has a time-out of its own; and ``close()`` leaves
+processes behind, so processes are killed by id (see :mod:`watercolour.render.chromium`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, cast
+
+# pyppeteer lives in the renderer's own environment, whose pins no other one shares.
+import pyppeteer  # pyright: ignore[reportMissingImports]
+from pyppeteer.errors import PyppeteerError  # pyright: ignore[reportMissingImports]
+
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason
+
+#: Seconds that any single call of the driver gets, painting excepted.
+CALL_SECONDS = 20
+
+_FAILURES: tuple[type[Exception], ...] = (
+    cast("type[Exception]", PyppeteerError),
+    ConnectionError,
+    OSError,
+)
+
+
+class Tab(Protocol):
+    """What we use of pyppeteer's page."""
+
+    def on(self, event: str, listener: Callable[..., None]) -> object:
+        """Listen."""
+        ...
+
+    def goto(self, url: str) -> Awaitable[Any]:
+        """Navigate and wait for the load event."""
+        ...
+
+    def evaluate(self, function: str, *args: object) -> Awaitable[Any]:
+        """Run a function in the page and wait for its promise."""
+        ...
+
+    def close(self) -> Awaitable[Any]:
+        """Close the page."""
+        ...
+
+
+class Connection(Protocol):
+    """What we use of pyppeteer's browser."""
+
+    def newPage(self) -> Awaitable[Tab]:  # noqa: N802
+        """Open a page."""
+        ...
+
+    def version(self) -> Awaitable[str]:
+        """Name and version of the browser."""
+        ...
+
+
+def swallow(task: asyncio.Future[Any]) -> None:
+    """Done-callback of an abandoned call: nobody waits for its outcome any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+def outcome(task: asyncio.Future[Any], what: str) -> Any:
+    """The result of a call that is done.
+
+    Raises:
+        InfrastructureError: the driver failed (BrowserCrashed).
+    """
+    try:
+        return task.result()
+    except _FAILURES as error:
+        raise InfrastructureError(Reason.BROWSER_CRASHED, f"{what}: {error}.") from error
+
+
+async def call(awaitable: Awaitable[Any], what: str, *, seconds: float = CALL_SECONDS) -> Any:
+    """Await one call of the driver for a limited time; never cancels it.
+
+    Raises:
+        InfrastructureError: no answer in time, or the driver failed (BrowserCrashed).
+    """
+    task = asyncio.ensure_future(awaitable)
+    task.add_done_callback(swallow)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if not done:
+        raise InfrastructureError(Reason.BROWSER_CRASHED, f"{what}: no answer in {seconds:g} s.")
+    return outcome(task, what)
+
+
+async def connect(endpoint: str) -> Connection:
+    """A connection to the debugging port of a running browser.
+
+    Raises:
+        InfrastructureError: no answer in time, or the driver failed (BrowserCrashed).
+    """
+    opening = cast(
+        "Awaitable[Connection]",
+        pyppeteer.connect(browserWSEndpoint=endpoint, defaultViewport=None),
+    )
+    return await call(opening, "connecting to the browser")
+
+
+async def open_tab(connection: Connection, url: str) -> Tab:
+    """A new page at ``url`` whose crash or dialog cannot hurt the connection.
+
+    Raises:
+        InfrastructureError: no answer in time, or the driver failed (BrowserCrashed).
+    """
+    tab: Tab = await call(connection.newPage(), "opening a page")
+    tab.on("error", lambda *_: None)
+    tab.on("dialog", _dismiss)
+    await call(tab.goto(url), "loading the page")
+    return tab
+
+
+def _dismiss(dialog: Any) -> None:
+    asyncio.ensure_future(dialog.dismiss()).add_done_callback(swallow)

@@ -1,0 +1,52 @@
+"""Charges CPU time to sketches fairly when several are painted in one browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from watercolour.render import procfs
+
+#: Kinds of process whose time no sketch causes, or one page alone.
+_UNSHARED = ("renderer", "interface", "zygote")
+
+
+@dataclass
+class Meter:
+    """Charges the browser's shared processes to the pages that are painting.
+
+    A page's own process is charged to it alone. GPU process, network and browser process are
+    shared out equally among the pages that paint while their time passes.
+    """
+
+    root: int
+    shared: dict[int, float] = field(default_factory=dict[int, float])
+    charges: dict[int, float] = field(default_factory=dict[int, float])
+
+    def refresh(self) -> None:
+        """Look again for shared processes: everything that is no renderer."""
+        for pid in [self.root, *procfs.descendants(self.root)]:
+            if pid not in self.shared and procfs.kind(pid) not in (*_UNSHARED, ""):
+                self.shared[pid] = procfs.cpu_seconds(pid) or 0.0
+
+    def tick(self) -> None:
+        """Share out what has passed since the last tick."""
+        passed = 0.0
+        for pid, before in list(self.shared.items()):
+            now = procfs.cpu_seconds(pid)
+            if now is None:
+                del self.shared[pid]
+                continue
+            passed += now - before
+            self.shared[pid] = now
+        for key in self.charges:
+            self.charges[key] += passed / len(self.charges)
+
+    def open(self, key: int) -> None:
+        """Start charging a page."""
+        self.tick()
+        self.charges[key] = 0.0
+
+    def close(self, key: int) -> float:
+        """Stop charging a page and say what it was charged."""
+        self.tick()
+        return self.charges.pop(key, 0.0)

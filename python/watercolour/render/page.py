@@ -1,0 +1,201 @@
+"""One warm page: paints one job at a time, under a deadline, a CPU budget and a memory limit."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason, ViolationCode
+from watercolour.api.rollout import Violation
+from watercolour.render import chromium, driver, procfs
+from watercolour.render.meter import Meter
+from watercolour.render.result import Job, SketchFault
+
+#: How often a job's CPU time and memory are looked at.
+SAMPLE_SECONDS = 0.05
+
+#: Bytes of resident memory of a page's process beyond which the sketch is out of memory.
+MEMORY_LIMIT = 900 * 2**20
+
+#: Share of V8's heap bound, on top of a warm page, from which a crash counts as out of memory.
+HEAP_SHARE = 0.6
+
+#: Bounds that the harness keeps: canvas side in pixels and filled shapes.
+LIMITS = {"minSide": 64, "maxSide": 1024, "shapes": 400}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the realm sent back, pixels still as WebGL gave them."""
+
+    data: bytes
+    width: int
+    height: int
+    shapes: int
+    js_errors: tuple[str, ...]
+    timings: dict[str, float]
+    cpu_seconds: float
+
+
+class Page:
+    """A warm page with a process of its own. Paints one job at a time."""
+
+    def __init__(self, tab: driver.Tab, pid: int, meter: Meter) -> None:
+        self.tab = tab
+        self.pid = pid
+        self.painted = 0
+        self._meter = meter
+        self._crashed = asyncio.Event()
+        self._base = procfs.resident_bytes(pid) or 0
+        tab.on("error", self._on_error)
+
+    def _on_error(self, *_: object) -> None:
+        self._crashed.set()
+
+    def kill(self) -> None:
+        """SIGKILL the page's process: nothing else ends a loop for sure."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Close the page and what belongs to it; a page that is gone is closed already."""
+        with contextlib.suppress(InfrastructureError):
+            await driver.call(self.tab.close(), "closing a page", seconds=5)
+
+    async def paint(self, job: Job) -> Drawn:
+        """Paint one sketch.
+
+        Raises:
+            SketchFault: the sketch is at fault; the page is tainted.
+            InfrastructureError: RenderDeadline or BrowserCrashed; the page is tainted.
+        """
+        started = time.monotonic()
+        own = procfs.cpu_seconds(self.pid) or 0.0
+        self._meter.open(id(self))
+        payload = {"sketch": job.sketch, "seed": job.seed, "limits": LIMITS}
+        answer = asyncio.ensure_future(self.tab.evaluate("job => paint(job)", payload))
+        answer.add_done_callback(driver.swallow)
+        try:
+            await self._watch(answer, job, started, own)
+        finally:
+            charged = self._meter.close(id(self))
+        cpu = charged + (procfs.cpu_seconds(self.pid) or own) - own
+        self.painted += 1
+        result = driver.outcome(answer, "the page went away while it painted")
+        if result is None:
+            raise InfrastructureError(
+                Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
+            )
+        return _drawn(result, cpu)
+
+    async def _watch(
+        self, answer: asyncio.Future[Any], job: Job, started: float, own: float
+    ) -> None:
+        """Return once the answer is there; enforce CPU budget, memory and deadline meanwhile."""
+        peak = self._base
+        crashed = asyncio.ensure_future(self._crashed.wait())
+        try:
+            while True:
+                await asyncio.wait(
+                    {answer, crashed},
+                    timeout=SAMPLE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if answer.done() and not self._crashed.is_set():
+                    return
+                resident = procfs.resident_bytes(self.pid)
+                peak = max(peak, resident or 0)
+                if peak > MEMORY_LIMIT:
+                    self.kill()
+                    raise _out_of_memory(peak)
+                if self._crashed.is_set() or resident is None:
+                    if peak - self._base > HEAP_SHARE * chromium.HEAP_MIB * 2**20:
+                        raise _out_of_memory(peak)
+                    raise InfrastructureError(
+                        Reason.BROWSER_CRASHED, "the page's process died while it painted."
+                    )
+                self._meter.tick()
+                cpu = (procfs.cpu_seconds(self.pid) or own) - own
+                cpu += self._meter.charges.get(id(self), 0.0)
+                if cpu > job.cpu_budget_s:
+                    self.kill()
+                    raise _timeout(cpu, job.cpu_budget_s)
+                if time.monotonic() - started > job.deadline_s:
+                    self.kill()
+                    raise InfrastructureError(
+                        Reason.RENDER_DEADLINE,
+                        f"the deadline of {job.deadline_s:g} s passed after {cpu:.1f} of "
+                        f"{job.cpu_budget_s:g} CPU seconds.",
+                        remedy="The machine is overloaded: lower the slots or raise the deadline.",
+                    )
+        finally:
+            crashed.cancel()
+
+
+def _out_of_memory(peak: int) -> SketchFault:
+    return SketchFault(
+        Violation(
+            code=ViolationCode.SKETCH_OOM,
+            message=f"The sketch used {peak // 2**20} MiB of memory and was stopped.",
+        )
+    )
+
+
+def _timeout(cpu: float, budget: float) -> SketchFault:
+    return SketchFault(
+        Violation(
+            code=ViolationCode.SKETCH_TIMEOUT,
+            message=f"The sketch used {cpu:.1f} CPU seconds; its budget is {budget:g}.",
+        )
+    )
+
+
+def _error_line(error: dict[str, Any]) -> str:
+    where = f" (line {error['line']}, column {error['column']})" if error.get("line") else ""
+    return f"{error['stage']}: {error['message']}{where}"
+
+
+def _drawn(result: dict[str, Any], cpu: float) -> Drawn:
+    """Translate the realm's answer.
+
+    Raises:
+        SketchFault: it reports a fault of the sketch.
+        InfrastructureError: the GPU process lost its context (BrowserCrashed).
+    """
+    if result.get("navigated"):
+        raise SketchFault(
+            Violation(
+                code=ViolationCode.RENDER_FAILED, message="The sketch tried to leave its page."
+            )
+        )
+    errors = tuple(_error_line(error) for error in result["errors"])
+    if fault := result.get("fault"):
+        raise SketchFault(
+            Violation(
+                code=ViolationCode(fault["code"]),
+                message=fault["message"],
+                line=fault.get("line") or None,
+                column=fault.get("column") or None,
+            ),
+            errors,
+        )
+    if result.get("lost"):
+        raise InfrastructureError(
+            Reason.BROWSER_CRASHED, "the GPU process went away while the sketch was painted."
+        )
+    return Drawn(
+        data=base64.b64decode(result["pixels"]),
+        width=result["width"],
+        height=result["height"],
+        shapes=result["shapes"],
+        js_errors=errors,
+        timings={key: round(value / 1000, 4) for key, value in result["timings"].items()},
+        cpu_seconds=round(cpu, 3),
+    )
