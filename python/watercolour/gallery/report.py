@@ -34,6 +34,7 @@ class Tile:
     caption: str
     alt: str
     blank: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,7 @@ def _tile(
         thumb=thumb,
         painting=entry.painting,
         caption=f"{prefix}{number(rollout.reward)}",
+        refused=rollout.gate_passed is False,
         alt=f"{rollout.subject}, step {rollout.step}, {_state(rollout)}",
         blank=_blank(entry),
     )
