@@ -1,4 +1,4 @@
-const { sin, cos, PI, TAU: turn } = Math;
+const { sin, cos, PI, SQRT2: root } = Math;
 const mix = (a, b, t) => lerpColor(color(a), color(b), t);
 const toHex = (n) => Math.round(n).toString(16).padStart(2, "0");
 const shade = (hex, k) => {
@@ -13,7 +13,7 @@ function setup() {
   randomSeed(7);
   noiseSeed(7);
   noLoop();
-  seeds = Array.from({ length: 14 }, (_, i) => (i / 14) * turn);
+  seeds = Array.from({ length: 14 }, (_, i) => (i / 7) * PI);
 }
 
 function draw() {
@@ -23,7 +23,7 @@ function draw() {
     brush.fill(hues[name], name === "deep" ? 220 : 180);
     brush.fillBleed(0.2);
     seeds.forEach((a, i) => {
-      const far = 150 + 30 * noise(i, a);
+      const far = 106 * root + 30 * noise(i, a);
       brush.beginShape(0.4);
       for (let k = 0; k <= 8; k++) {
         const t = k / 8;
