@@ -86,7 +86,7 @@ async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
         await client.render(HONEST, seed=1)
     family = procfs.descendants(running.process.pid)
     stop(running)
-    assert running.process.returncode == 0
+    assert running.process.returncode in (0, -signal.SIGTERM)
     await until(lambda: not alive(family))
 
 
