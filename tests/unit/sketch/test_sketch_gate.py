@@ -70,6 +70,9 @@ ADMITTED = [
     "const palette = { pale: '#fff' }; const key = 'pale'; brush.fill(palette[key], 100);",
     "const palette = { a1: 1 }; for (const key in palette) palette[key] += 1;",
     "const palette = { a1: 1 }; for (let i = 1; i < 2; i++) palette['a' + i] += 1;",
+    "const tones = {}; for (let i = 0; i < 2; i++) tones['pro' + i + 'type'] = i;",
+    "const o = { x: 1, y: 2 }, parts = []; for (let i = 0; i < 2; i++) parts[i] = 'con';"
+    " parts[o.x + o.y];",
     "const p = [[1, 2], [3, 4]]; const q = p.map(([x, y]) => [x + y, y]); q[0][1];",
     "function at(list, i) { return list[i + 1]; } at([1, 2], 0);",
     "const list = [3, 1]; list.sort((a, b) => a - b); list[list.length - 1];",
