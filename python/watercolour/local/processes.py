@@ -24,6 +24,8 @@ from watercolour.api.reasons import Reason
 GUARD = Path(__file__).with_name("guard.py")
 #: How often an announce file or /readyz is looked at; a death wakes the wait at once.
 LOOK_SECONDS = 0.05
+#: What a guard gets to kill and reap everything below it.
+KILL_SECONDS = 20.0
 LOG_TAIL_LINES = 12
 LAST_WORDS_LINES = 4
 #: Whose error it is, which the component's name already says.
@@ -265,8 +267,13 @@ class Supervisor:
     def _kill(self, processes: list[Process]) -> None:
         for process in processes:
             _close_stdin(process)
+        end = time.monotonic() + KILL_SECONDS
         for process in processes:
+            while self.poll(process) is None and time.monotonic() < end:
+                self.wait(end - time.monotonic(), [process])
             if self.poll(process) is None:
+                # The guard hangs on a process that the kernel cannot end; its service dies with it.
+                process.guard.kill()
                 process.guard.wait()
                 self.poll(process)
             process.announce.unlink(missing_ok=True)
