@@ -62,7 +62,7 @@ class Card:
     steps: int
     loss: float
     gate_pass_rate: float
-    """Share of ``probes`` sampled sketches that pass the static gate."""
+    """Share of ``probes`` sketches, drawn without truncation, that pass the static gate."""
     probes: int
     seconds: float
 
@@ -146,7 +146,6 @@ def _fit(
     progress: Progress,
 ) -> tuple[int, float]:
     """Next-token training on the answers; the number of steps and the last mean loss."""
-    # Foreach kernels only help on a GPU; weight decay is small because the corpus is.
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_LEARNING_RATE, weight_decay=0.01)
     order = random.Random(plan.seed)
     batches = [batch for _ in range(plan.epochs) for batch in _epoch(examples, plan.batch, order)]
@@ -205,14 +204,17 @@ def _padded(
 def gate_pass_rate(
     model: Qwen3ForCausalLM, reader: PreTrainedTokenizerFast, probes: int, seed: int
 ) -> float:
-    """Share of sampled sketches that pass the static gate; subjects in turn."""
+    """Share of sampled sketches that pass the static gate; subjects in turn.
+
+    Nothing is truncated: top-p cuts off just the rare mistakes that there are to unlearn.
+    """
     subjects = tuple(palettes.SUBJECTS)
     prompts = [prompt_tokens(reader, subjects[index % len(subjects)]) for index in range(probes)]
     rows = static.generate(
         static.merged(model, POSITIONS),
         prompts,
         [derive_seed(seed, "sft", index) for index in range(probes)],
-        Sampling(max_completion_tokens=320),
+        Sampling(top_p=1.0, top_k=0, max_completion_tokens=320),
         frozenset([int(model.config.eos_token_id)]),
         on_row=lambda _row, _completion: None,
         stop=lambda: None,

@@ -8,7 +8,8 @@ merged into a copy made from the pristine base and B·A before each rollout, so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from torch.nn import functional
 from watercolour.api.spec import Sampling
 from watercolour.train.sampling import OnRow, Row, Stop, choose, uniforms
 
+#: Below this width one thread decodes faster than two: the products are so small that threads
+#: spend their time waiting for one another, the more so while the renderers use the cores.
+WIDE = 512
 #: Ended rows leave the batch once they are this share of it: moving the cache has a price too.
 RETIRE_SHARE = 0.2
 
@@ -248,6 +252,17 @@ def _start(
     return batch, logits, width
 
 
+@contextmanager
+def decoding_threads(width: int) -> Generator[None]:
+    """As many threads as a model of that hidden size decodes fastest with."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if width < WIDE else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 @torch.inference_mode()
 def generate(
     weights: Weights,
@@ -269,25 +284,29 @@ def generate(
         done[row] = Row(tuple(ids), tuple(log_probabilities), truncated)
         on_row(row, done[row])
 
-    batch, logits, width = _start(weights, prompts, uniforms(seeds, limit))
     end_tokens = torch.tensor(sorted(ends))
-    for index in range(limit):
-        stop()
-        drawn, drawn_logs = choose(logits, batch.chance[:, index], sampling)
-        tokens[batch.rows, index], logs[batch.rows, index] = drawn, drawn_logs
-        ended = torch.isin(drawn, end_tokens) & batch.live
-        if bool(ended.any()):
-            for row in batch.rows[ended].tolist():
-                finish(row, index + 1, truncated=False)
-            batch.live &= ~ended
-            if not bool(batch.live.any()):
-                break
-            kept = batch.retire()
-            drawn = drawn if kept is None else drawn[kept]
-        if index + 1 < limit:
-            place = width + index
-            column = drawn.unsqueeze(-1)
-            logits = forward(weights, column, place - batch.shift, batch.cache, place, batch.hidden)
+    chance = uniforms(seeds, limit)
+    with decoding_threads(weights.embed.shape[-1]):
+        batch, logits, width = _start(weights, prompts, chance)
+        for index in range(limit):
+            stop()
+            drawn, drawn_logs = choose(logits, batch.chance[:, index], sampling)
+            tokens[batch.rows, index], logs[batch.rows, index] = drawn, drawn_logs
+            ended = torch.isin(drawn, end_tokens) & batch.live
+            if bool(ended.any()):
+                for row in batch.rows[ended].tolist():
+                    finish(row, index + 1, truncated=False)
+                batch.live &= ~ended
+                if not bool(batch.live.any()):
+                    break
+                kept = batch.retire()
+                drawn = drawn if kept is None else drawn[kept]
+            if index + 1 < limit:
+                place = width + index
+                column = drawn.unsqueeze(-1)
+                logits = forward(
+                    weights, column, place - batch.shift, batch.cache, place, batch.hidden
+                )
     for row in range(len(prompts)):
         if row not in done:
             finish(row, limit, truncated=True)

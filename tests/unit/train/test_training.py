@@ -1,0 +1,208 @@
+"""Real GRPO steps by TRL on a random policy; only the environment stands in."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.unit.train.conftest import Stage, worth
+
+from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
+from watercolour.api.reasons import Reason
+from watercolour.api.spec import WatercolourRun
+from watercolour.train import checkpoint, session
+from watercolour.train.progress import Progress
+
+Make = Callable[..., WatercolourRun]
+#: Columns that time decides.
+TIMED = ("step_time", "tokens_per_second", "seconds_")
+
+
+def train(
+    run: WatercolourRun,
+    out: Path,
+    stage: Stage,
+    *,
+    resume: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Progress:
+    progress = Progress("test", run.spec.trainer.steps)
+    session.run(run, out, stage, progress, stopping, resume=resume)
+    return progress
+
+
+def rows(out: Path) -> list[dict[str, str]]:
+    with (out / "metrics.csv").open(newline="") as file:
+        return [
+            {name: cell for name, cell in row.items() if not name.startswith(TIMED)}
+            for row in csv.DictReader(file)
+        ]
+
+
+def weights(out: Path, step: int) -> dict[str, torch.Tensor]:
+    return load_file(out / "checkpoints" / f"checkpoint-{step}" / "adapter_model.safetensors")
+
+
+def equal(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def optimizer(out: Path, step: int) -> dict[str, Any]:
+    file = out / "checkpoints" / f"checkpoint-{step}" / "optimizer.pt"
+    return torch.load(file, weights_only=True)["state"]
+
+
+def test_a_run_writes_all_its_files_and_moves_every_adapted_tensor(
+    wanted: Make, stage: Stage, tmp_path: Path
+) -> None:
+    progress = train(wanted(steps=2, checkpointEvery=1), tmp_path, stage)
+    one, two = weights(tmp_path, 1), weights(tmp_path, 2)
+    assert len(one) == 2 * 7 * 2
+    # B begins at zero, so A has its first gradient in the second step.
+    assert all(not torch.equal(one[name], two[name]) for name in one)
+    assert all(bool(two[name].any()) for name in two)
+    assert [row["step"] for row in rows(tmp_path)] == ["0", "1"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["steps"], summary["rollouts"], summary["phantom_zeros"]) == (2, 16, 0)
+    assert summary["reward_first_fifth"] == pytest.approx(float(rows(tmp_path)[0]["reward"]))
+    assert progress.reply()["step"] == 2
+    # One draw a group, subjects in turn, and every member of a group on the same prompt.
+    groups = {(r.step, r.group): (r.subject, r.seed) for r in stage.seen}
+    assert [subject for subject, _ in groups.values()] == list(wanted().spec.prompts.subjects)
+    assert len({seed for _, seed in groups.values()}) == 4
+
+
+def test_a_resumed_run_ends_where_a_straight_one_ends(
+    wanted: Make, stage: Stage, tmp_path: Path
+) -> None:
+    straight, broken = tmp_path / "straight", tmp_path / "broken"
+    settings: dict[str, Any] = {"checkpointEvery": 1, "keepCheckpoints": 9, "beta": 0.02}
+    train(wanted(steps=4, **settings), straight, stage)
+    looks = itertools.count()
+    with pytest.raises(InterruptedRun):
+        # A look a token and one a step: the thirtieth is in the middle of the third step.
+        train(wanted(steps=4, **settings), broken, Stage(), stopping=lambda: next(looks) > 29)
+    assert [row["step"] for row in rows(broken)] == ["0", "1"]
+    train(wanted(steps=4, **settings), broken, Stage(), resume=True)
+    assert rows(broken) == rows(straight)
+    assert all(float(row["kl"]) >= 0 for row in rows(straight))
+    assert equal(weights(broken, 4), weights(straight, 4))
+    assert optimizer(broken, 4)[0]["exp_avg"].equal(optimizer(straight, 4)[0]["exp_avg"])
+    assert json.loads((broken / "summary.json").read_text())["rollouts"] == 32
+
+
+def test_a_wholly_unscored_step_moves_neither_weights_nor_momentum(
+    wanted: Make, tmp_path: Path
+) -> None:
+    stage = Stage(away=lambda step, _group, _index: step == 1)
+    train(wanted(steps=3, checkpointEvery=1, keepCheckpoints=9), tmp_path, stage)
+    assert equal(weights(tmp_path, 1), weights(tmp_path, 2))
+    before, after = optimizer(tmp_path, 1), optimizer(tmp_path, 2)
+    assert all(before[i]["exp_avg"].equal(after[i]["exp_avg"]) for i in before)
+    assert all(before[i]["step"].equal(after[i]["step"]) for i in before)
+    assert not equal(weights(tmp_path, 2), weights(tmp_path, 3))
+    line = rows(tmp_path)[1]
+    assert (line["reward"], line["unscored"], line["skipped"]) == ("", "1", "1")
+    # Both groups were tried twice, with other rows and the same draw.
+    tried = [rollout for rollout in stage.seen if rollout.step == 1]
+    assert len(tried) == 16
+    assert len({(rollout.group, rollout.seed) for rollout in tried}) == 2
+    assert tried[0].completion not in {rollout.completion for rollout in tried[8:]}
+
+
+def test_an_unscored_rollout_counts_as_absent_and_not_as_zero(wanted: Make, tmp_path: Path) -> None:
+    stage = Stage(away=lambda _step, group, index: group == 0 and index == 0)
+    train(wanted(steps=1), tmp_path, stage)
+    scored = [rollout.reward for rollout in stage.seen if rollout.reward is not None]
+    assert len(scored) == 7
+    line = rows(tmp_path)[0]
+    assert float(line["reward"]) == pytest.approx(sum(scored) / 7)
+    assert float(line["unscored"]) == pytest.approx(1 / 8)
+    advantages = session.summary.parquet.read(tmp_path / "rollouts" / "00000.parquet")
+    assert advantages[0]["advantage"] is None
+    group = [line["reward"] for line in advantages[1:4]]
+    assert advantages[1]["advantage"] == pytest.approx(group[0] - sum(group) / 3, abs=1e-5)
+
+
+def test_a_step_without_spread_is_not_an_update(wanted: Make, tmp_path: Path) -> None:
+    stage = Stage(worth=lambda text: 0.5)
+    run = wanted(steps=2, checkpointEvery=1, guards={"probes": 0, "collapse": False})
+    train(run, tmp_path, stage)
+    assert equal(weights(tmp_path, 1), weights(tmp_path, 2))
+    assert [row["skipped"] for row in rows(tmp_path)] == ["1", "1"]
+
+
+def test_a_broken_rollout_is_unscored_and_training_goes_on(wanted: Make, tmp_path: Path) -> None:
+    class Broken(Stage):
+        def submit(self, completion: str, **ids: Any) -> Any:
+            future = super().submit(completion, **ids)
+            if ids["index"] == 0:
+                future = type(future)()
+                future.set_exception(RuntimeError("a fault of ours"))
+            return future
+
+    train(wanted(steps=1), tmp_path, Broken())
+    lines = session.summary.parquet.read(tmp_path / "rollouts" / "00000.parquet")
+    assert [line["unscored_reason"] for line in lines[:2]] == ["InternalError", None]
+    assert lines[4]["group"] == 1
+
+
+def test_a_dead_infrastructure_ends_the_run_with_a_checkpoint(wanted: Make, tmp_path: Path) -> None:
+    stage = Stage(away=lambda step, _group, _index: step >= 1)
+    run = wanted(steps=9, guards={"probes": 0, "maxUnscoredSteps": 2})
+    with pytest.raises(InfrastructureError, match="2 steps in a row") as caught:
+        train(run, tmp_path, stage)
+    assert caught.value.reason == Reason.INFRASTRUCTURE_DEGRADED
+    assert "RendererUnavailable" in str(caught.value)
+    assert checkpoint.step_of(checkpoint.latest(tmp_path)) == 3
+
+
+def test_a_collapse_brings_the_best_adapter_back_and_then_ends_the_run(
+    wanted: Make, tmp_path: Path
+) -> None:
+    class Falling(Stage):
+        def submit(self, completion: str, **ids: Any) -> Any:
+            fallen = ids["step"] >= 6
+            self.worth = (lambda _: 0.0) if fallen else worth
+            return super().submit(completion, **ids)
+
+    run = wanted(
+        steps=20,
+        checkpointEvery=1,
+        keepCheckpoints=99,
+        guards={"probes": 0, "maxRollbacks": 1},
+    )
+    with pytest.raises(InfrastructureError) as caught:
+        train(run, tmp_path, Falling())
+    assert caught.value.reason == Reason.POLICY_COLLAPSED
+    lines = rows(tmp_path)
+    fallen = next(i for i, row in enumerate(lines) if row["rollbacks"] == "1")
+    # The adapter that painted the last good step is back, without momentum, at half the rate.
+    assert equal(weights(tmp_path, fallen + 1), weights(tmp_path, 5))
+    assert optimizer(tmp_path, fallen + 1) == {}
+    rates = [float(row["learning_rate"]) for row in lines]
+    assert rates[fallen : fallen + 2] == pytest.approx([0.01, 0.005])
+
+
+def test_a_weak_policy_is_refused_before_the_first_step(wanted: Make, tmp_path: Path) -> None:
+    stage = Stage(worth=lambda _: 0.0)
+    with pytest.raises(InputError, match=r"0% of 6 probes.*watercolour sft") as caught:
+        train(wanted(guards={"probes": 6}), tmp_path, stage)
+    assert caught.value.reason == Reason.POLICY_TOO_WEAK
+    assert len(stage.seen) == 6
+
+
+def test_probes_that_nobody_could_evaluate_are_not_the_policys_fault(
+    wanted: Make, tmp_path: Path
+) -> None:
+    stage = Stage(away=lambda *_: True)
+    with pytest.raises(InfrastructureError) as caught:
+        train(wanted(guards={"probes": 4}), tmp_path, stage)
+    assert caught.value.reason == Reason.RENDERER_UNAVAILABLE
