@@ -338,4 +338,15 @@ def _readiness(http: httpx.Client, url: str) -> str:
         reply = http.get(f"{url}/readyz")
     except httpx.TransportError as error:
         return type(error).__name__
-    return "ready" if reply.status_code == 200 else f"{reply.status_code} {reply.text[:200]}"
+    return "ready" if reply.status_code == 200 else f"{reply.status_code}: {detail(reply.text)}"
+
+
+def detail(body: str) -> str:
+    """The sentence in problem details (RFC 9457), or the body as it is, shortened."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = None
+    if isinstance(said, dict) and "detail" in said:
+        return str(said["detail"])
+    return body[:200]

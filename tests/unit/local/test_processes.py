@@ -136,7 +136,7 @@ def test_a_component_that_blames_the_input_is_an_input_error(supervisor: Supervi
 def test_a_service_that_stays_unready_is_an_error_that_says_so(supervisor: Supervisor) -> None:
     supervisor.start(service("loading"))
     supervisor.wait_announced(["loading"], DEADLINE)
-    with pytest.raises(InfrastructureError, match="loading is not ready \\(503 loading\\)"):
+    with pytest.raises(InfrastructureError, match=r"loading is not ready \(503: loading\)"):
         supervisor.wait_ready(["loading"], 0.2)
 
 
@@ -194,6 +194,12 @@ def test_last_words_of_structured_logs_are_the_messages() -> None:
     assert processes.last_words("watercolour.env.server: gone.") == "gone."
     lines = [json.dumps({"level": "info", "message": "a"}), "plain", json.dumps([1]), "{broken"]
     assert processes.last_words("\n".join(lines)) == "a\nplain\n[1]\n{broken"
+
+
+def test_problem_details_are_told_as_a_sentence() -> None:
+    assert processes.detail('{"title": "x", "detail": "still loading"}') == "still loading"
+    assert processes.detail("plain") == "plain"
+    assert processes.detail('{"renderer": false}') == '{"renderer": false}'
 
 
 def test_the_tail_of_a_log_starts_at_the_last_start(tmp_path: Path) -> None:
