@@ -171,7 +171,9 @@ async def test_a_job_cancelled_in_the_moment_of_its_turn_leaks_no_slot() -> None
             waiter = jobs.start("a", "waiter")
             await asyncio.sleep(0)
             jobs.holds["holder"].set()
-            await until(lambda: queue.queued == 0)
+            # One turn of the loop: the slot is handed over, the waiter has not woken yet.
+            await asyncio.sleep(0)
+            assert (queue.queued, queue.inflight, jobs.begun) == (0, 1, ["holder"])
             waiter.cancel()
             await asyncio.gather(holder, waiter, return_exceptions=True)
             assert queue.inflight == 0
