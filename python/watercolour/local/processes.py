@@ -156,7 +156,7 @@ class Supervisor:
         return Process(service, guard, os.pidfd_open(guard.pid), log, log_start, announce)
 
     def wait_announced(self, names: Iterable[str], deadline_s: float) -> None:
-        """Wait until each of the services has written its address.
+        """Wait until each of the services has written its address, however short its life is.
 
         Raises:
             WatercolourError: one died (ComponentDied) or the deadline passed.
@@ -165,10 +165,12 @@ class Supervisor:
         for name in names:
             process = self.processes[name]
             while not process.url:
-                self._require_alive(process)
+                ended = self.poll(process) is not None
                 if process.announce.exists():
                     process.url = json.loads(process.announce.read_text())["url"]
                     process.announce.unlink()
+                elif ended:
+                    raise death(process)
                 else:
                     self._pause(process, end, "has not started to listen", deadline_s)
 
