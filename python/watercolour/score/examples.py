@@ -40,6 +40,7 @@ class Examples:
         subjects: [n], names.
         own: [n], true for the pool's paintings as they are: only by these are accuracies measured
             and the scale set.
+        counter: [n], true for counterexamples.
     """
 
     quality: NDArray[np.float32]
@@ -47,6 +48,7 @@ class Examples:
     ranks: NDArray[np.int64]
     subjects: NDArray[np.str_]
     own: NDArray[np.bool_]
+    counter: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -153,19 +155,19 @@ def stack(found: Sequence[Features]) -> tuple[NDArray[np.float32], NDArray[np.fl
 
 
 def gather(pool: Paintings, counterexamples: Paintings, backbone: Backbone) -> Examples:
-    """The pool, its recoloured twins, and the counterexamples, in that order.
+    """The pool and the counterexamples, then both recoloured.
 
     Raises:
         InputError: a painting cannot be decoded, or a tier does not exist (InvalidPool).
     """
-    own = decode(pool)
-    quality, judge = stack(
-        features.embed(backbone, [*own, *map(recolour, own), *decode(counterexamples)])
-    )
+    pixels = [*decode(pool), *decode(counterexamples)]
+    quality, judge = stack(features.embed(backbone, [*pixels, *map(recolour, pixels)]))
+    place = np.tile(np.arange(len(pixels)), 2)
     return Examples(
         quality,
         judge,
-        rank([*pool.tiers, *pool.tiers, *counterexamples.tiers]),
-        np.array([*pool.subjects, *pool.subjects, *counterexamples.subjects]),
-        np.arange(len(quality)) < len(own),
+        np.tile(rank([*pool.tiers, *counterexamples.tiers]), 2),
+        np.tile(np.array([*pool.subjects, *counterexamples.subjects]), 2),
+        np.arange(2 * len(pixels)) < len(pool.names),
+        place >= len(pool.names),
     )

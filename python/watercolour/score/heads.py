@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from watercolour.score.examples import TIER_MU, Examples
 from watercolour.score.linear import Array, Linear, fit_linear
 
 #: Changes whenever the meaning of the arrays in heads.npz does.
-VERSION = "heads/1"
+VERSION = "heads/2"
 SHIPPED = Path(__file__).parent / "data" / "heads.npz"
 
 #: No painting that HPSv3 was shown scored outside it.
@@ -79,20 +79,28 @@ def slope(u: Array, knots: Array) -> Array:
     return np.where(u < knots[1], steps[0], steps[1])
 
 
-def held_out(x: Array, examples: Examples) -> Array:
-    """Utilities of the pool's own paintings, each from a head that never saw its subject.
+def fit_quality(e: Examples, which: NDArray[np.bool_]) -> Linear:
+    """Quality asks whether a picture is like the pool's good ones, hence its strangeness."""
+    return fit_linear(e.quality[which], e.ranks[which], e.counter[which], strange=True)
 
-    Args:
-        x: [n, d], the examples' features for one head.
+
+def fit_judge(e: Examples, which: NDArray[np.bool_]) -> Linear:
+    """The judge asks how its parts are painted."""
+    return fit_linear(e.judge[which], e.ranks[which], e.counter[which], strange=False)
+
+
+def held_out(examples: Examples) -> tuple[Array, Array]:
+    """Utilities of the pool's own paintings, each from heads that never saw its subject.
 
     Returns:
-        [m], in the order of ``examples.own``.
+        Quality's [m] and the judge's [m], in the order of ``examples.own``.
     """
-    u = np.zeros(len(examples.ranks))
+    quality, judge = np.zeros(len(examples.ranks)), np.zeros(len(examples.ranks))
     for subject in np.unique(examples.subjects):
         out = examples.subjects == subject
-        u[out] = fit_linear(x[~out], examples.ranks[~out]).utility(x[out])
-    return u[examples.own]
+        quality[out] = fit_quality(examples, ~out).utility(examples.quality[out])
+        judge[out] = fit_judge(examples, ~out).utility(examples.judge[out])
+    return quality[examples.own], judge[examples.own]
 
 
 def fit(examples: Examples) -> Heads:
@@ -114,7 +122,7 @@ def fit(examples: Examples) -> Heads:
             remedy=f"Give it at least two subjects and all of {', '.join(TIER_MU)}.",
             field="pool",
         )
-    u = held_out(examples.quality, examples)
+    u, _ = held_out(examples)
     knots = np.array([u[ranks == r].mean() for r in range(len(TIER_MU))])
     if not (np.diff(knots) > LEAST_STEP).all():
         raise InputError(
@@ -123,14 +131,15 @@ def fit(examples: Examples) -> Heads:
             remedy="Look at the pool's tiers: paintings of two tiers look alike.",
             field="pool",
         )
-    judge = fit_linear(examples.judge, examples.ranks)
+    everything = np.ones(len(examples.ranks), bool)
+    judge = fit_judge(examples, everything)
     good = judge.utility(examples.judge[examples.own][ranks > 0])
     margins = np.abs(good[:, None] - good[None, :])[np.triu_indices(len(good), 1)]
     tie = float(np.quantile(margins, TIE_SHARE))
-    return Heads(fit_linear(examples.quality, examples.ranks), judge, knots, tie, {})
+    return Heads(fit_quality(examples, everything), judge, knots, tie, {})
 
 
-_PARTS = ("mean", "scale", "project", "weight", "covariance")
+_PARTS = tuple(field.name for field in fields(Linear))
 
 
 def save(heads: Heads, path: Path) -> None:

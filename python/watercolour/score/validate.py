@@ -43,12 +43,15 @@ def accuracy(better: Array, worse: Array) -> float:
 
 
 def held_out_accuracy(seen: Examples) -> dict[str, Any]:
-    """Pairwise accuracy of both heads by kind of pair: mean over held-out subjects, and each."""
+    """Pairwise accuracy of both heads by kind of pair: mean over held-out subjects, and each.
+
+    A subject that lacks a tier is left out of it.
+    """
     ranks, names = seen.ranks[seen.own], seen.subjects[seen.own]
-    subjects: list[str] = np.unique(names).tolist()
+    whole = [s for s in np.unique(names) if len(set(ranks[names == s])) == len(examples.TIER_MU)]
+    subjects = [str(s) for s in whole]
     report: dict[str, Any] = {}
-    for head, x in (("quality", seen.quality), ("judge", seen.judge)):
-        u = heads.held_out(x, seen)
+    for head, u in zip(("quality", "judge"), heads.held_out(seen), strict=True):
         report[head] = {}
         for better, worse in _KINDS:
             high, low = (ranks == r for r in examples.rank([better, worse]))

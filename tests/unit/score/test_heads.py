@@ -26,7 +26,7 @@ def made(seed: int = 0, n: int = 90) -> Examples:
     hidden = x[:, 0] + 0.5 * x[:, 1] + rng.normal(0, 0.2, n)
     ranks = np.searchsorted(np.quantile(hidden, [1 / 3, 2 / 3]), hidden).astype(np.int64)
     subjects = np.array(["iris", "poppy", "daisy"])[np.arange(n) % 3]
-    return Examples(x, x[:, ::-1].copy(), ranks, subjects, np.ones(n, bool))
+    return Examples(x, x[:, ::-1].copy(), ranks, subjects, np.ones(n, bool), np.zeros(n, bool))
 
 
 @given(st.integers(0, 89), st.integers(0, 89))
@@ -37,7 +37,7 @@ def test_the_margin_is_antisymmetric_to_the_bit(i: int, j: int) -> None:
 
 def test_a_hidden_direction_is_found() -> None:
     train, test = made(0), made(1)
-    u = fit_linear(train.quality, train.ranks).utility(test.quality)
+    u = heads.fit_quality(train, train.own).utility(test.quality)
     better, worse = u[test.ranks == 2], u[test.ranks == 0]
     assert (better[:, None] > worse[None, :]).mean() > 0.97
 
@@ -56,7 +56,7 @@ def test_the_fit_is_the_minimum_of_its_loss() -> None:
 
 def test_separable_tiers_have_a_finite_answer() -> None:
     x = np.vstack([np.full((5, 3), 1.0), np.full((5, 3), -1.0)])
-    fitted = fit_linear(x, np.array([2] * 5 + [0] * 5))
+    fitted = fit_linear(x, np.array([2] * 5 + [0] * 5), np.zeros(10, bool), strange=True)
     assert np.isfinite(fitted.utility(x)).all()
 
 
@@ -64,6 +64,33 @@ def test_an_outlier_gains_no_more_than_the_clip_allows() -> None:
     x = EXAMPLES.quality[:1]
     far, farther = (FITTED.quality.utility(x * k) for k in (1e3, 1e6))
     assert far == pytest.approx(farther)
+
+
+def test_a_picture_unlike_all_good_ones_is_strange_and_loses_by_it() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, DIMENSIONS))
+    good = np.abs(x).max(axis=1) < 1.8
+    head = fit_linear(x, good.astype(np.int64), np.zeros(120, bool), strange=True)
+    plain = fit_linear(x, good.astype(np.int64), np.zeros(120, bool), strange=False)
+    far = rng.choice((-2.5, 2.5), size=(50, DIMENSIONS))
+    assert (head.utility(far) < np.quantile(head.utility(x[good]), 0.05)).all()
+    assert (plain.utility(far) > np.median(plain.utility(x[good]))).any()
+
+
+def test_few_counterexamples_weigh_as_much_as_many_bad_paintings() -> None:
+    rng = np.random.default_rng(1)
+    groups = ((60, (1, 1)), (60, (-1, 0)), (3, (1, -1)))
+    x = np.vstack([rng.normal(at, 0.3, (n, 2)) for n, at in groups])
+    ranks = np.array([1] * 60 + [0] * 63)
+    apart = np.arange(123) >= 120
+    together = fit_linear(x, ranks, np.zeros(123, bool), strange=False)
+    alone = fit_linear(x, ranks, apart, strange=False)
+
+    def gap(head: linear.Linear) -> float:
+        u = head.utility(x)
+        return float((u[:60].mean() - u[120:].mean()) / (u[:60].mean() - u[60:120].mean()))
+
+    assert gap(alone) > 1.2 * gap(together)
 
 
 def test_mu_rises_with_the_utility_and_meets_the_tiers_means() -> None:
