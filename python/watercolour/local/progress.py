@@ -105,6 +105,17 @@ def plain(name: str, progress: Progress, history: History) -> str:
     )
 
 
+def preflight(progress: Progress) -> str:
+    """What the trainer's probes showed of the starting policy; empty until it says."""
+    found = (progress.model_extra or {}).get("preflight")
+    if not found:
+        return ""
+    return (
+        f"the starting policy passes the gate in {percent(found['gate_pass_rate'])} of "
+        f"{found['probes']} probes and wins {percent(found['wins'])} of its comparisons"
+    )
+
+
 class Display(Protocol):
     """Where a run shows how it goes."""
 
@@ -128,6 +139,7 @@ class PlainDisplay:
         self._clock = clock
         self._history = History()
         self._last = float("-inf")
+        self._told = ""
 
     def __enter__(self) -> Self:
         return self
@@ -141,6 +153,9 @@ class PlainDisplay:
 
     def update(self, progress: Progress) -> None:
         """Show the newest progress, if there is something new and enough time has passed."""
+        if (found := preflight(progress)) != self._told:
+            self._told = found
+            self._write(found)
         now = self._clock()
         new = self._history.add(progress, now)
         if new and (now - self._last >= PLAIN_SECONDS or progress.step == progress.steps):
@@ -155,7 +170,7 @@ class PanelDisplay:
         self._name = name
         self._console = console
         self._history = History()
-        self._state = ""
+        self._told = ""
         self._live = Live(console=console, refresh_per_second=2, transient=True)
 
     def __enter__(self) -> Self:
@@ -172,11 +187,13 @@ class PanelDisplay:
 
     def say(self, text: str) -> None:
         """Tell of an event, in one line."""
-        self._state = text
         self._console.print(Text(text, style="dim"))
 
     def update(self, progress: Progress) -> None:
         """Show the newest progress."""
+        if (found := preflight(progress)) != self._told:
+            self._told = found
+            self.say(found)
         self._history.add(progress, time.monotonic())
         self._live.update(panel(self._name, progress, self._history))
 

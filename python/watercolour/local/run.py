@@ -347,7 +347,7 @@ def _train(
                 supervisor.terminate("trainer")
             for name in supervisor.restart_dead(watched):
                 display.say(f"{name} ended and was started again")
-            _show(http, trainer.url, display)
+            _show(http, trainer.url, supervisor.processes["env"].url, display)
             peak.sample()
             supervisor.wait(LOOK_SECONDS)
     if code not in (0, CHECKPOINTED):
@@ -355,14 +355,15 @@ def _train(
     return code
 
 
-def _show(http: httpx.Client, url: str, display: Display) -> None:
+def _show(http: httpx.Client, trainer: str, env: str, display: Display) -> None:
+    """Show the trainer's progress with the environment's queue, if both answer now."""
     try:
-        reply = http.get(f"{url}/progress")
+        progress, queue = http.get(f"{trainer}/progress"), http.get(f"{env}/v1/demand")
     except httpx.TransportError:
-        # Busy or just ended; the next look tells.
+        # Busy, ended or just being restarted; the next look tells.
         return
-    if reply.status_code == 200:
-        display.update(Progress.model_validate(reply.json()))
+    if progress.status_code == 200 and queue.status_code == 200:
+        display.update(Progress.model_validate({**progress.json(), "queue": queue.json()}))
 
 
 def interrupted(folder: Path, again: str) -> InterruptedRun:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRESS = {"step": 1, "steps": 3, "phase": "training", "reward": {"mean": 0.5}}
+DEMAND = {"queued": 2, "inflight": 1, "announced": 8}
 MODES = {
     "serve": "serves until SIGTERM",
     "die": "ends at once with exit status 7 and a last word",
@@ -76,7 +77,8 @@ def handler(*, ready: bool) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self.send_response(200 if ready else 503)
             self.end_headers()
-            self.wfile.write(json.dumps(PROGRESS).encode() if ready else b"loading")
+            told = DEMAND if self.path == "/v1/demand" else PROGRESS
+            self.wfile.write(json.dumps(told).encode() if ready else b"loading")
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

@@ -100,3 +100,13 @@ def test_before_the_first_step_the_panel_names_the_phase() -> None:
 )
 def test_durations_are_clock_times(seconds: float | None, text: str) -> None:
     assert shown.duration(seconds) == text
+
+
+def test_the_preflight_is_told_once() -> None:
+    lines: list[str] = []
+    display = PlainDisplay("x", lines.append, lambda: 0.0)
+    found = {"probes": 16, "gate_pass_rate": 0.875, "wins": None}
+    for _ in range(2):
+        display.update(at(0, None, preflight=found))
+    told = "the starting policy passes the gate in 88% of 16 probes and wins – of its comparisons"
+    assert lines == [told]

@@ -181,7 +181,7 @@ def start(tmp_path: Path, trainer: str) -> subprocess.Popen[str]:
 
         class Display:
             def say(self, text): print(text, flush=True)
-            def update(self, progress): print("progress", flush=True)
+            def update(self, progress): print("progress", progress.queue.queued, flush=True)
 
         try:
             run.run(
@@ -204,7 +204,7 @@ def wait_for(running: subprocess.Popen[str], line: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_leaves_a_resumable_run_and_no_process(tmp_path: Path, number: int) -> None:
     with start(tmp_path, "trainer") as running:
-        wait_for(running, "progress\n")
+        wait_for(running, "progress 2\n")
         below = descendants(running.pid)
         running.send_signal(number)
         said, _ = running.communicate(timeout=60)
@@ -217,7 +217,7 @@ def test_a_stop_leaves_a_resumable_run_and_no_process(tmp_path: Path, number: in
 
 def test_a_second_stop_does_not_wait(tmp_path: Path) -> None:
     with start(tmp_path, "stubborn") as running:
-        wait_for(running, "progress\n")
+        wait_for(running, "progress 2\n")
         below = descendants(running.pid)
         running.send_signal(signal.SIGINT)
         wait_for(running, "stopping after a checkpoint; Ctrl-C again stops at once\n")
@@ -230,7 +230,7 @@ def test_a_second_stop_does_not_wait(tmp_path: Path) -> None:
 
 def test_a_dead_renderer_is_started_again(tmp_path: Path) -> None:
     with start(tmp_path, "trainer") as running:
-        wait_for(running, "progress\n")
+        wait_for(running, "progress 2\n")
         log = tmp_path / "try" / "logs" / "renderer.log"
         child = int(log.read_text().split("child=")[1].split()[0])
         parent = int(Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[1])
