@@ -295,7 +295,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         service.serve(create_app(spec, near), args, websockets=True)
     except WatercolourError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)  # noqa: T201
+        print(f"{parser.prog}: {error.reason}: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     return 0
 

@@ -72,7 +72,7 @@ def own_renderer(
     service = renderer_service(program, slots, allow_unsandboxed=allow_unsandboxed)
     with (
         tempfile.TemporaryDirectory(prefix="watercolour-") as folder,
-        Supervisor(Path(folder)) as supervisor,
+        Supervisor(Path(folder), kept=False) as supervisor,
     ):
         supervisor.start(service)
         supervisor.wait_ready(["renderer"], START_SECONDS)

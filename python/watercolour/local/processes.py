@@ -57,6 +57,7 @@ class Process:
     announce: Path
     url: str = ""
     restarts_left: int = 0
+    log_kept: bool = True
     exit_code: int | None = None
 
 
@@ -109,9 +110,11 @@ class Supervisor:
 
     Args:
         folder: gets ``<component>.log`` files and the announce files while starting.
+        kept: whether the folder outlives this object, so that errors may point to it.
     """
 
     folder: Path
+    kept: bool = True
     processes: dict[str, Process] = field(default_factory=dict[str, Process])
     restarted: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -153,7 +156,8 @@ class Supervisor:
                 start_new_session=True,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-        return Process(service, guard, os.pidfd_open(guard.pid), log, log_start, announce)
+        pidfd = os.pidfd_open(guard.pid)
+        return Process(service, guard, pidfd, log, log_start, announce, log_kept=self.kept)
 
     def wait_announced(self, names: Iterable[str], deadline_s: float) -> None:
         """Wait until each of the services has written its address, however short its life is.
@@ -300,14 +304,13 @@ def death(process: Process) -> WatercolourError:
     if code in (InputError.exit_code, InfrastructureError.exit_code) and said and not broken:
         kind = InputError if code == InputError.exit_code else InfrastructureError
         reason, words = _reason(said.splitlines()[-1])
-        return kind(
-            reason, f"{process.service.name}: {words}", remedy=f"(Its log is {process.log}.)"
-        )
+        log = f"(Its log is {process.log}.)" if process.log_kept else ""
+        return kind(reason, f"{process.service.name}: {words}", remedy=log)
     how = f"was killed by signal {code - 128}" if code > 128 else f"ended with exit status {code}"
     shown = "".join(f"\n  {line}" for line in said.splitlines())
     return InfrastructureError(
         Reason.COMPONENT_DIED,
-        f"{process.service.name} {how}; its log is {process.log}."
+        f"{process.service.name} {how}{f'; its log is {process.log}' if process.log_kept else ''}."
         + (f" It said last:{shown}" if said else ""),
     )
 

@@ -284,7 +284,7 @@ def main() -> int:
         launch = chromium.Launch(allow_unsandboxed=args.allow_unsandboxed)
         service.serve(create_app(launch, args.slots), args)
     except WatercolourError as error:
-        sys.stderr.write(f"watercolour: {error}\n")
+        sys.stderr.write(f"watercolour: {error.reason}: {error}\n")
         return error.exit_code
     return 0
 

@@ -271,7 +271,7 @@ def main() -> int:
     try:
         service.serve(app, args)
     except WatercolourError as error:
-        log.error("%s", error)
+        log.error("%s: %s", error.reason, error)
         return error.exit_code
     return 0
 

@@ -192,6 +192,7 @@ def test_a_killed_guard_takes_its_service_with_it(supervisor: Supervisor) -> Non
 
 def test_last_words_of_structured_logs_are_the_messages() -> None:
     assert processes.last_words("watercolour.env.server: gone.") == "gone."
+
     lines = [json.dumps({"level": "info", "message": "a"}), "plain", json.dumps([1]), "{broken"]
     assert processes.last_words("\n".join(lines)) == "a\nplain\n[1]\n{broken"
 
