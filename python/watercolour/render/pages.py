@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -59,7 +60,17 @@ def realm_script(*, stock: bool = False) -> str:
         vendor.library(brush),
         _harness("realm.js"),
     ]
-    return ";\n".join(parts)
+    return _ascii(";\n".join(parts))
+
+
+def _ascii(script: str) -> str:
+    """The same script with every other character escaped.
+
+    p5 has some in identifiers, patterns and texts; without them V8 keeps the text in one byte a
+    character instead of two. A character beyond the basic plane becomes its two surrogates.
+    """
+    units = struct.unpack(f"<{len(script.encode('utf-16-le')) // 2}H", script.encode("utf-16-le"))
+    return "".join(chr(unit) if unit < 128 else f"\\u{unit:04x}" for unit in units)
 
 
 def replies(origin: str, *, stock: bool = False) -> dict[str, Reply]:

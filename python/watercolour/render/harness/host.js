@@ -30,5 +30,6 @@ const paint = async (job) => {
   });
   channel.port1.close();
   frame.remove();
+  setTimeout(prepare, 0);
   return result;
 };

@@ -34,6 +34,11 @@
   for (const name of ["alert", "confirm", "prompt", "print", "open", "stop", "close", "focus"]) {
     window[name] = () => null;
   }
+  // p5 listens to motion sensors, which a sandboxed frame may not have: it only costs a warning.
+  const listen = window.addEventListener;
+  window.addEventListener = function (type, ...rest) {
+    if (type !== "devicemotion" && type !== "deviceorientation") listen.call(window, type, ...rest);
+  };
   // The content security policy stops fetch, sockets and workers; these need no permission.
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) {
     delete window[name];
