@@ -73,14 +73,18 @@ class Guards(Part):
 class Trainer(Part):
     """GRPO: the four published changes are the defaults."""
 
-    steps: Positive = Field(default=110, description="Optimizer steps.")
+    steps: Positive = Field(default=80, description="Optimizer steps.")
     rollouts_per_step: Positive = Field(
         default=16, description="Rollouts per optimizer step; a multiple of groupSize."
     )
     group_size: Annotated[int, Field(strict=True, ge=2)] = Field(
         default=8, description="Rollouts that share prompt, references and draw."
     )
-    learning_rate: Above0 = Field(default=5e-4, description="Peak learning rate.")
+    learning_rate: Above0 | None = Field(
+        default=None,
+        description="Peak learning rate. Unset is 1e-3 for builtin policies, which are small, and "
+        "the published 5e-5 for others.",
+    )
     lr_scheduler: str = Field(
         default="constant_with_warmup", description="A scheduler of transformers, by name."
     )
