@@ -1,40 +1,33 @@
 """The environment's client: many sessions, one call a rollout, no failure that raises.
 
-It speaks OpenEnv's socket protocol itself: importing OpenEnv's own client takes seconds, and
-this one must know a full server (wait) from a broken one (try again). All sockets live in a
-thread of their own, so that a trainer that computes does not keep pongs from being sent, and so
-that the client can be called from any thread and any event loop.
+All sockets live in a thread of their own, so that a trainer that computes does not keep pongs from
+being sent, and so that the client can be called from any thread and any event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import threading
 import time
 import uuid
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 import httpx
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import WebSocketException
 from websockets.protocol import State
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
-from watercolour.env import wire
+from watercolour.env import session, wire
+from watercolour.env.session import Task
 
 log = logs.get(__name__)
-
-#: Largest message, in bytes: a base64 painting of 1024 pixels a side is below 8 MiB.
-LARGEST_MESSAGE = 64 * 2**20
 
 #: Seconds in which a restarted server has to listen again, in each attempt.
 CONNECT_SECONDS = 30.0
@@ -45,25 +38,15 @@ KNOCK_SECONDS, KNOCK_SECONDS_MOST = 0.2, 3.0
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Task:
-    """What one rollout asks of the environment.
+class Ids(TypedDict, total=False):
+    """What the record of a rollout says of its place in a run; see :class:`Rollout`."""
 
-    Attributes:
-        subject: what the policy was asked to paint.
-        seed: the group's draw seed.
-        references: how many to compare with; the run's number if None.
-        return_image: bring the painting back.
-    """
-
-    subject: str
-    seed: int
-    references: int | None = None
-    return_image: bool = True
-
-
-class _Full(Exception):
-    """The server has no free session."""
+    run: str
+    step: int
+    group: int
+    index: int
+    tokens: int
+    truncated: bool
 
 
 class EnvClient:
@@ -125,14 +108,9 @@ class EnvClient:
         *,
         subject: str,
         seed: int,
-        run: str = "",
-        step: int = -1,
-        group: int = 0,
-        index: int = 0,
-        tokens: int = 0,
-        truncated: bool = False,
         references: int | None = None,
         return_image: bool = True,
+        **ids: Unpack[Ids],
     ) -> Future[Rollout]:
         """Evaluate one completion in the client's thread.
 
@@ -143,27 +121,12 @@ class EnvClient:
             completion: the policy's raw reply.
             subject: what it was asked to paint.
             seed: the group's draw seed; all members of a group meet the same references.
-            run: for the record, as are step, group, index, tokens and truncated.
-            step: optimizer step.
-            group: the prompt group within the step.
-            index: position within the group.
-            tokens: the completion's length.
-            truncated: the completion hit the token limit.
             references: how many to compare with; the run's number if None.
             return_image: bring the painting back.
+            ids: for the record alone.
         """
-        rollout = Rollout(
-            run=run,
-            step=step,
-            group=group,
-            index=index,
-            subject=subject,
-            seed=seed,
-            completion=completion,
-            tokens=tokens,
-            truncated=truncated,
-        )
-        task = Task(subject, seed, references, return_image)
+        rollout = Rollout(subject=subject, seed=seed, completion=completion, **ids)
+        task = Task(self._name, subject, seed, references, return_image)
         return self._start(self._evaluate(rollout, task))
 
     async def evaluate(
@@ -172,14 +135,9 @@ class EnvClient:
         *,
         subject: str,
         seed: int,
-        run: str = "",
-        step: int = -1,
-        group: int = 0,
-        index: int = 0,
-        tokens: int = 0,
-        truncated: bool = False,
         references: int | None = None,
         return_image: bool = True,
+        **ids: Unpack[Ids],
     ) -> Rollout:
         """As :meth:`submit`, for callers with an event loop."""
         return await asyncio.wrap_future(
@@ -187,14 +145,9 @@ class EnvClient:
                 completion,
                 subject=subject,
                 seed=seed,
-                run=run,
-                step=step,
-                group=group,
-                index=index,
-                tokens=tokens,
-                truncated=truncated,
                 references=references,
                 return_image=return_image,
+                **ids,
             )
         )
 
@@ -222,7 +175,7 @@ class EnvClient:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.gather(*(hang_up(socket) for socket in self._idle))
+        await asyncio.gather(*(session.hang_up(socket) for socket in self._idle))
         self._idle.clear()
         if self._http is not None:
             await self._http.aclose()
@@ -279,11 +232,12 @@ class EnvClient:
         A socket that failed, or whose reply was not waited for, is thrown away: what may still
         arrive on it can never be taken for the answer to another request.
         """
-        socket, episode, observation = await self._opened(task, fresh=fresh)
+        socket, episode = await self._begun(task, fresh=fresh)
         kept = False
         try:
-            reply = await self._ask(socket, "step", {"response": rollout.completion})
-            observation = observed(reply, episode)
+            data = {"response": rollout.completion}
+            reply = await session.ask(socket, "step", data, self._timeout_s)
+            observation = session.observed(reply, episode)
             done = wire.fill(rollout, observation, reply.get("reward"))
             kept = True
             return done
@@ -293,9 +247,7 @@ class EnvClient:
             else:
                 socket.transport.abort()
 
-    async def _opened(
-        self, task: Task, *, fresh: bool
-    ) -> tuple[ClientConnection, str, dict[str, Any]]:
+    async def _begun(self, task: Task, *, fresh: bool) -> tuple[ClientConnection, str]:
         """A socket with a new episode on it; waits for a server that is away or full.
 
         Raises:
@@ -306,12 +258,9 @@ class EnvClient:
         refused_until = time.monotonic() + self._connect_s
         full_until = time.monotonic() + self._timeout_s
         while True:
-            socket = None if fresh else self._reusable()
             try:
-                if socket is None:
-                    socket = await self._connect()
-                return await self._reset(socket, task)
-            except _Full:
+                return await self._try_to_begin(task, None if fresh else self._reusable())
+            except session.Full:
                 if time.monotonic() >= full_until:
                     raise InfrastructureError(
                         Reason.ENV_UNAVAILABLE,
@@ -327,94 +276,23 @@ class EnvClient:
             await asyncio.sleep(knock * random.uniform(0.5, 1.0))
             knock = min(2 * knock, KNOCK_SECONDS_MOST)
 
+    async def _try_to_begin(
+        self, task: Task, socket: ClientConnection | None
+    ) -> tuple[ClientConnection, str]:
+        if socket is None:
+            socket = await session.opened(self._url, self._connect_s)
+        begun = False
+        try:
+            episode = await session.begin(socket, task, self._timeout_s)
+            begun = True
+            return socket, episode
+        finally:
+            if not begun:
+                socket.transport.abort()
+
     def _reusable(self) -> ClientConnection | None:
         while self._idle:
             socket = self._idle.pop()
             if socket.state is State.OPEN:
                 return socket
         return None
-
-    async def _connect(self) -> ClientConnection:
-        url = self._url.replace("http", "ws", 1) if self._url.startswith("http") else self._url
-        return await connect(
-            f"{url}/ws",
-            open_timeout=self._connect_s,
-            max_size=LARGEST_MESSAGE,
-            proxy=None,
-            compression=None,
-        )
-
-    async def _reset(
-        self, socket: ClientConnection, task: Task
-    ) -> tuple[ClientConnection, str, dict[str, Any]]:
-        episode = str(uuid.uuid4())
-        wanted: dict[str, Any] = {
-            "seed": task.seed,
-            "episode_id": episode,
-            "subject": task.subject,
-            "return_image": task.return_image,
-            "client": self._name,
-        }
-        if task.references is not None:
-            wanted["references"] = task.references
-        begun = False
-        try:
-            observation = observed(await self._ask(socket, "reset", wanted), episode)
-            begun = True
-            return socket, episode, observation
-        finally:
-            if not begun:
-                socket.transport.abort()
-
-    async def _ask(
-        self, socket: ClientConnection, kind: str, data: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Send one message and wait for its reply.
-
-        Raises:
-            _Full: the server has no free session.
-            InfrastructureError: it reports an error, or its reply cannot be read.
-            TimeoutError, WebSocketException: no reply came.
-        """
-        async with asyncio.timeout(self._timeout_s):
-            # A server that is full says so and closes; its last words may lie there unread.
-            with suppress(ConnectionClosed):
-                await socket.send(json.dumps({"type": kind, "data": data}))
-            text = await socket.recv()
-        try:
-            reply = json.loads(text)
-            body = reply["data"]
-            if reply["type"] == "error":
-                if body.get("code") == "CAPACITY_REACHED":
-                    raise _Full
-                raise InfrastructureError(
-                    Reason.ENV_UNAVAILABLE, f"{body.get('code')}: {body.get('message')}"
-                )
-            return body
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InfrastructureError(
-                Reason.ENV_UNAVAILABLE, f"the reply to {kind} cannot be read: {text[:120]!r}"
-            ) from error
-
-
-def observed(reply: dict[str, Any], episode: str) -> dict[str, Any]:
-    """The observation in a reply, if it belongs to the episode.
-
-    Raises:
-        InfrastructureError: it is none, or answers another request.
-    """
-    observation = reply.get("observation")
-    if not isinstance(observation, dict) or observation.get("episode_id") != episode:
-        raise InfrastructureError(
-            Reason.ENV_UNAVAILABLE, f"the reply does not belong to episode {episode}"
-        )
-    return observation
-
-
-async def hang_up(socket: ClientConnection) -> None:
-    """Tell the server that the session has ended, and close."""
-    try:
-        await socket.send(json.dumps({"type": "close"}))
-        await socket.close()
-    except WebSocketException:
-        socket.transport.abort()
