@@ -79,7 +79,12 @@ def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory:
 
 
 def _write_memory(folder: Path, memory: Memory) -> None:
-    plain = {**asdict(memory), "best": memory.best is not None}
+    plain: dict[str, Any] = {
+        "health": asdict(memory.health),
+        "best": memory.best is not None,
+        "unscored_steps": memory.unscored_steps,
+        "seconds": memory.seconds,
+    }
     write_text(folder / MEMORY, json.dumps(plain, indent=1))
     if memory.best is not None:
         save_file(dict(memory.best), folder / BEST)
@@ -88,8 +93,12 @@ def _write_memory(folder: Path, memory: Memory) -> None:
 def read_memory(folder: Path) -> Memory:
     """Our part of a whole checkpoint."""
     plain: dict[str, Any] = json.loads((folder / MEMORY).read_text(encoding="utf-8"))
-    best = load_file(folder / BEST) if plain["best"] else None
-    return Memory(**{**plain, "health": Health(**plain["health"]), "best": best})
+    return Memory(
+        health=Health(**plain["health"]),
+        best=load_file(folder / BEST) if plain["best"] else None,
+        unscored_steps=plain["unscored_steps"],
+        seconds=plain["seconds"],
+    )
 
 
 def _sizes(folder: Path) -> dict[str, int]:

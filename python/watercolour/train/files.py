@@ -13,8 +13,14 @@ from watercolour.api.reasons import Reason
 
 #: No space, over quota, or over the process's own limit on file sizes.
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-#: How libraries that swallow the number say it.
-FULL_WORDS = ("No space left on device", "os error 28", "os error 122", "os error 27")
+#: How libraries that swallow the number say it: safetensors, then torch's own file writer, which
+#: only knows that a write came up short.
+FULL_WORDS = (
+    *(f"os error {number}" for number in sorted(FULL)),
+    "iostream error",
+    "unexpected pos",
+    "PytorchStreamWriter failed",
+)
 
 
 def is_full(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model_state_dict
 from safetensors import SafetensorError, safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
@@ -31,7 +31,8 @@ class Policy:
 
     model: Any
     """A transformers causal model, or a PEFT model when it starts from an adapter."""
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: Any
+    """Its tokenizer, with a chat template and a padding token."""
     ends: frozenset[int]
     """Tokens that end a completion."""
     lora: LoraConfig | None
@@ -78,7 +79,7 @@ def _source(spec: Model) -> str:
 def _model(spec: Model, source: str) -> Any:
     try:
         # A name alone would load as float32 where TRL does it; `auto` is the checkpoint's type.
-        model, report = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             source,
             revision=spec.revision,
             dtype=spec.dtype if spec.dtype == "auto" else getattr(torch, spec.dtype),
@@ -89,6 +90,7 @@ def _model(spec: Model, source: str) -> Any:
         raise _invalid(
             "spec.model.id", spec.id, _first_line(error), "Name a causal model in safetensors."
         ) from error
+    model, report = loaded
     lost = sorted(report["missing_keys"]) + [str(key) for key in report["mismatched_keys"]]
     if lost:
         raise _invalid(
@@ -100,10 +102,10 @@ def _model(spec: Model, source: str) -> Any:
     return model
 
 
-def _tokenizer(spec: Model, source: str) -> PreTrainedTokenizerBase:
+def _tokenizer(spec: Model, source: str) -> Any:
     name = spec.tokenizer or source
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer: Any = AutoTokenizer.from_pretrained(
             name, revision=None if spec.tokenizer else spec.revision, padding_side="left"
         )
     except (OSError, ValueError, KeyError) as error:
@@ -122,7 +124,7 @@ def _tokenizer(spec: Model, source: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _ends(model: Any, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
     declared: int | list[int] | None = model.generation_config.eos_token_id
     more = declared if isinstance(declared, list) else [declared]
     return frozenset(end for end in [tokenizer.eos_token_id, *more] if isinstance(end, int))

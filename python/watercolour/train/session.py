@@ -72,9 +72,9 @@ def run(
         flat_steps_teach=config.beta != 0 or config.entropy_coef != 0,
         memory=checkpoint.read_memory(resumed) if resumed else checkpoint.Memory(),
     )
-    trainer = trainers.build(policy, config, _dataset(spec, plan), session)
+    trainer = trainers.build(policy, config, dataset(spec, plan), session)
     # The trainer has wrapped the policy: generation must see the adapter.
-    painter.engine = _engine(spec, policy, trainer.model)
+    painter.engine = _engine(spec, policy, trainer.adapted)
     _train(trainer, session, resumed, steps)
     _write_summary(out, session, resumed is not None)
     progress.enter("done")
@@ -181,7 +181,7 @@ def _limits(spec: RunSpec) -> Limits:
     )
 
 
-def _dataset(spec: RunSpec, plan: batches.Batches) -> Dataset:
+def dataset(spec: RunSpec, plan: batches.Batches) -> Dataset:
     """One row a group, in the order of the steps; TRL repeats each for the group's members."""
     return Dataset.from_list(
         [

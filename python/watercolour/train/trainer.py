@@ -17,7 +17,8 @@ from typing import Any
 from datasets import Dataset
 from torch import nn
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState
-from trl import GRPOConfig, GRPOTrainer
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
@@ -76,6 +77,15 @@ class Trainer(GRPOTrainer):
     session: Session
     _saving_to: Path | None = None
 
+    @property
+    def adapted(self) -> Any:
+        """The policy with its adapter."""
+        return self.model
+
+    def given_advantages(self, rollouts: int) -> list[float]:
+        """The advantages of the newest rollouts, in their order."""
+        return list(self._logs["advantages"])[-rollouts:]
+
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Write none: the run's own files say more."""
 
@@ -103,7 +113,7 @@ class Trainer(GRPOTrainer):
         def fill(part: Path) -> None:
             self._saving_to = part
             try:
-                super(Trainer, self)._save_checkpoint(self.model, None)
+                super(Trainer, self)._save_checkpoint(self.adapted, None)
             finally:
                 self._saving_to = None
             inner = part / f"{checkpoint.PREFIX}{step}"
@@ -274,7 +284,7 @@ class _Steps(TrainerCallback):
 
     def _with_advantages(self, painted: Painted) -> list[Any]:
         """The rollouts with the advantages that TRL gave them; none where there is no value."""
-        given = list(self.trainer._logs["advantages"])[-len(painted.rollouts) :]
+        given = self.trainer.given_advantages(len(painted.rollouts))
         return [
             rollout.model_copy(update={"advantage": advantage})
             if rollout.reward is not None

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from watercolour.api import load
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Rollout, Violation
 from watercolour.api.spec import WatercolourRun
 from watercolour.sketch import prompt
@@ -33,15 +33,13 @@ SKETCHES = [SKETCH.replace("NUMBER", str(number)) for number in range(40)]
 
 
 @pytest.fixture(scope="session")
-def reader() -> PreTrainedTokenizerFast:
+def reader() -> Any:
     words = [message["content"] for message in prompt.messages("a red poppy", "tiny")]
     return tokenizer.train(words, SKETCHES, 512)
 
 
 @pytest.fixture(scope="session")
-def policy_folder(
-    tmp_path_factory: pytest.TempPathFactory, reader: PreTrainedTokenizerFast
-) -> Path:
+def policy_folder(tmp_path_factory: pytest.TempPathFactory, reader: Any) -> Path:
     """A random two-layer Qwen3 with its tokenizer."""
     folder = tmp_path_factory.mktemp("policy")
     torch.manual_seed(0)
@@ -96,7 +94,7 @@ class Stage:
                 "reward_adjusted": reward,
                 "violations": ()
                 if reward > 0
-                else (Violation(code="truncated", message="It ends early."),),
+                else (Violation(code=ViolationCode.TRUNCATED, message="It ends early."),),
                 "terms": {"judge": 0.5, "quality": None},
                 "timings": {"render": 0.25},
             }

@@ -54,7 +54,7 @@ def equal(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> bool:
     return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
 
 
-def optimizer(out: Path, step: int) -> dict[str, Any]:
+def optimizer(out: Path, step: int) -> dict[int, Any]:
     file = out / "checkpoints" / f"checkpoint-{step}" / "optimizer.pt"
     return torch.load(file, weights_only=True)["state"]
 
