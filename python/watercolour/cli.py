@@ -136,7 +136,7 @@ def _again() -> str:
 
 def _headline(summary: dict[str, Any]) -> str:
     """The run in two lines of words."""
-    from watercolour.gallery.report import duration, number, percent
+    from watercolour.gallery.words import duration, number, percent
 
     def pair(key: str, show: Callable[[float | None], str]) -> str:
         first, last = (summary.get(f"{key}_{end}_fifth") for end in ("first", "last"))

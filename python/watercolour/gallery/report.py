@@ -17,8 +17,8 @@ from watercolour.gallery.chart import Line, Span, draw
 from watercolour.gallery.figures import Decomposition, Step
 from watercolour.gallery.pictures import shrunk, small_copy, strip_cells
 from watercolour.gallery.record import Entry, RunRecord
+from watercolour.gallery.words import duration, number, percent, signed
 
-NONE = "–"
 #: Thumbnails of the strip and of best and worst are shown larger.
 LARGE = 240
 BEST = 6
@@ -324,35 +324,3 @@ def _panel_data(entry: Entry, sketches: dict[str, int]) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def number(value: float | None) -> str:
-    """Three decimals, or a dash when there is no value."""
-    return NONE if value is None else f"{value:.3f}".replace("-", "−")
-
-
-def signed(value: float | None) -> str:
-    """Three decimals with a sign, or a dash when there is no value."""
-    return NONE if value is None else f"{value:+.3f}".replace("-", "−")
-
-
-def percent(value: float | None) -> str:
-    """Whole percent, or a dash; a share above 0 is never shown as 0 %, nor one below 1 as 100 %."""
-    if value is None:
-        return NONE
-    if 0 < value < 0.01:
-        return "<1 %"
-    if 0.99 < value < 1:
-        return ">99 %"
-    return f"{value * 100:.0f} %"
-
-
-def duration(seconds: float | None) -> str:
-    """Minutes and seconds in words, or a dash."""
-    if seconds is None:
-        return NONE
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from watercolour.api.status import Progress
+from watercolour.gallery.words import number, percent
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 24
@@ -77,16 +78,6 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def number(value: float | None) -> str:
-    """Three decimals, or a dash when unscored."""
-    return "–" if value is None else f"{value:.3f}"
-
-
-def percent(value: float | None) -> str:
-    """Whole percent, or a dash when unknown."""
-    return "–" if value is None else f"{value:.0%}"
 
 
 def queued(progress: Progress) -> str:

@@ -11,7 +11,7 @@ from PIL import Image
 from tests.unit.gallery import fake_run
 
 from watercolour.api import InputError, Rollout
-from watercolour.gallery import pictures, record, report
+from watercolour.gallery import pictures, record, report, words
 
 
 class Page(HTMLParser):
@@ -216,4 +216,4 @@ def test_a_step_that_admitted_nothing_is_an_empty_frame(tmp_path: Path) -> None:
     [(None, "–"), (0.0, "0 %"), (0.004, "<1 %"), (0.996, ">99 %"), (1.0, "100 %"), (0.5, "50 %")],
 )
 def test_shares_are_never_rounded_to_none_or_all(value: float | None, text: str) -> None:
-    assert report.percent(value) == text
+    assert words.percent(value) == text

@@ -74,7 +74,7 @@ def test_the_panel_shows_the_figures_on_two_lines() -> None:
     out = StringIO()
     now = at(
         4,
-        unscoredRate=0.01,
+        unscoredRate=0.004,
         gatePassRate=0.8,
         etaSeconds=65,
         queue={"queued": 2, "inflight": 1, "announced": 0},
@@ -84,7 +84,7 @@ def test_the_panel_shows_the_figures_on_two_lines() -> None:
     first, second = out.getvalue().splitlines()
     for part in ("dawn", "step 4/10", "40%", "1:05 left"):
         assert part in first
-    for part in ("reward 0.500", "best 0.900", "gate 80%", "unscored 1%", "queue 3", "█"):
+    for part in ("reward 0.500", "best 0.900", "gate 80 %", "unscored <1 %", "queue 3", "█"):
         assert part in second
 
 
@@ -108,5 +108,5 @@ def test_the_preflight_is_told_once() -> None:
     found = {"probes": 16, "gate_pass_rate": 0.875, "wins": None}
     for _ in range(2):
         display.update(at(0, None, preflight=found))
-    told = "the starting policy passes the gate in 88% of 16 probes and wins – of its comparisons"
+    told = "the starting policy passes the gate in 88 % of 16 probes and wins – of its comparisons"
     assert lines == [told]
