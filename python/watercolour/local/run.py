@@ -31,7 +31,7 @@ from watercolour.reward import recipes
 CHECKPOINTED = 143
 START_SECONDS = 180.0
 LOOK_SECONDS = 0.5
-MEMORY_SECONDS = 3.0
+MEMORY_SECONDS = 5.0
 #: What may be restarted, how often in a run. A renderer is expected to die now and then.
 RESTARTS = {"renderer": 20, "scorer": 5, "env": 5}
 #: Parts of a specification that a resumed run must share with what it resumes.
