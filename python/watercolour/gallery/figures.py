@@ -25,6 +25,7 @@ class Step:
         admitted: mean adjusted reward among rollouts that the gate admitted.
         gate_pass_rate: admitted among those the gate decided.
         unscored_rate: unscored among all.
+        rollouts: how many there are.
     """
 
     step: int
@@ -35,6 +36,7 @@ class Step:
     admitted: float | None
     gate_pass_rate: float | None
     unscored_rate: float
+    rollouts: int
 
 
 def adjusted(rollout: Rollout) -> float | None:
@@ -73,6 +75,7 @@ def step_figures(step: int, rollouts: Sequence[Rollout]) -> Step:
         admitted=mean(adjusted(r) for r in rollouts if r.gate_passed),
         gate_pass_rate=rate(r.gate_passed for r in rollouts),
         unscored_rate=sum(r.reward is None for r in rollouts) / len(rollouts),
+        rollouts=len(rollouts),
     )
 
 

@@ -94,8 +94,8 @@ def context(record: RunRecord) -> dict[str, Any]:
         "rollouts_count": len(every),
         "paintings_count": sum(entry.painting is not None for entry in record.entries),
         "damaged": record.damaged,
-        "first": Ends.of(before, first),
-        "last": Ends.of(after, last),
+        "first": Ends.of(curve, first),
+        "last": Ends.of(curve, last),
         "comparable": len(steps) > 1,
         "by_gate": _decompose(before, after, figures.admitted),
         "by_reward": _decompose(before, after, figures.above_bad),
@@ -121,29 +121,28 @@ def context(record: RunRecord) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ends:
-    """The figures of the first or the last fifth."""
+    """The figures of the first or the last fifth: means over its steps, as in summary.json."""
 
     steps: str
     reward: float | None
     adjusted: float | None
     admitted: float | None
     gate: float | None
-    unscored: float
+    unscored: float | None
     count: int
 
     @classmethod
-    def of(cls, rollouts: Sequence[Rollout], steps: Sequence[int]) -> Ends:
-        """Over all rollouts of these steps."""
-        one = figures.step_figures(steps[0], rollouts)
-        label = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]}–{steps[-1]}"
+    def of(cls, curve: Sequence[Step], steps: Sequence[int]) -> Ends:
+        """Over those steps of the curve; a step without a value is left out."""
+        within = [point for point in curve if point.step in steps]
         return cls(
-            label,
-            one.reward,
-            one.adjusted,
-            one.admitted,
-            one.gate_pass_rate,
-            one.unscored_rate,
-            len(rollouts),
+            steps=f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]}–{steps[-1]}",
+            reward=figures.mean(point.reward for point in within),
+            adjusted=figures.mean(point.adjusted for point in within),
+            admitted=figures.mean(point.admitted for point in within),
+            gate=figures.mean(point.gate_pass_rate for point in within),
+            unscored=figures.mean(point.unscored_rate for point in within),
+            count=sum(point.rollouts for point in within),
         )
 
 

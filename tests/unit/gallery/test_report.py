@@ -11,7 +11,8 @@ from PIL import Image
 from tests.unit.gallery import fake_run
 
 from watercolour.api import InputError, Rollout
-from watercolour.gallery import pictures, record, report, words
+from watercolour.gallery import figures, pictures, record, report, words
+from watercolour.train import metrics
 
 
 class Page(HTMLParser):
@@ -217,3 +218,28 @@ def test_a_step_that_admitted_nothing_is_an_empty_frame(tmp_path: Path) -> None:
 )
 def test_shares_are_never_rounded_to_none_or_all(value: float | None, text: str) -> None:
     assert words.percent(value) == text
+
+
+def test_first_and_last_fifth_are_those_of_the_summary(whole: Path) -> None:
+    found = record.read(whole)
+    shown = report.context(found)
+    curve = [
+        figures.step_figures(step, [entry.rollout for entry in entries])
+        for step, entries in found.by_step().items()
+    ]
+    rows = [
+        {
+            "reward": point.reward,
+            "reward_adjusted": point.adjusted,
+            "gate_pass": point.gate_pass_rate,
+            "unscored": point.unscored_rate,
+        }
+        for point in curve
+    ]
+    for column, name in (
+        ("reward", "reward"),
+        ("reward_adjusted", "adjusted"),
+        ("gate_pass", "gate"),
+    ):
+        ends = getattr(shown["first"], name), getattr(shown["last"], name)
+        assert ends == pytest.approx(metrics.fifths(rows, column))
