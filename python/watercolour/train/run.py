@@ -86,7 +86,8 @@ def refuse_begun(out: Path, *, resume: bool) -> None:
     Raises:
         InputError: the folder holds one and no resume was asked for (RunExists).
     """
-    if not resume and ((out / "metrics.csv").exists() or (out / "checkpoints").exists()):
+    begun = (out / "metrics.csv").exists() or any(out.glob("checkpoints/*"))
+    if begun and not resume:
         raise InputError(
             Reason.RUN_EXISTS,
             f"--out={out}: holds a run already.",

@@ -77,24 +77,25 @@ def run(
     painter.engine = _engine(spec, policy, trainer.adapted)
     _train(trainer, session, resumed, steps)
     _write_summary(out, session, resumed is not None)
+    # Last, so that a disk too full for the final checkpoint costs that alone.
+    trainer.save_whole()
     progress.enter("done")
 
 
 def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
-    """Run the steps; leave a checkpoint of the last one behind whatever ends them."""
+    """Run the steps; whatever ends them early leaves a checkpoint of the last one behind."""
     try:
         trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+        if trainer.state.global_step < session.batches.steps:
+            raise InterruptedRun(
+                Reason.INTERRUPTED,
+                f"stopped after {trainer.state.global_step} steps.",
+                remedy="Go on with --resume.",
+            )
     except WatercolourError:
         if trainer.state.global_step > steps:
             trainer.save_whole()
         raise
-    trainer.save_whole()
-    if trainer.state.global_step < session.batches.steps:
-        raise InterruptedRun(
-            Reason.INTERRUPTED,
-            f"stopped after {trainer.state.global_step} steps.",
-            remedy="Go on with --resume.",
-        )
 
 
 def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int, ...]:

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import errno
-import resource
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
+from tests.unit.train.conftest import largest_file
 
 from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
@@ -31,17 +29,6 @@ def fill(folder: Path) -> None:
 
 def write(run: Path, step: int, keep: int = 2) -> Path:
     return checkpoint.write(run, step, keep, fill, MEMORY)
-
-
-@contextmanager
-def largest_file(size: int) -> Generator[None]:
-    """The kernel refuses longer files, as it refuses any on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_checkpoint_brings_the_guards_memory_back(tmp_path: Path) -> None:

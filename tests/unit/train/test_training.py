@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.unit.train.conftest import Stage, worth
+from tests.unit.train.conftest import Stage, largest_file, worth
 
 from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
 from watercolour.api.reasons import Reason
+from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import checkpoint, session
+from watercolour.train import checkpoint, session, trainer
 from watercolour.train.progress import Progress
+from watercolour.train.rollouts import Painted
+from watercolour.train.sampling import Row
 
 Make = Callable[..., WatercolourRun]
 #: Columns that time decides.
@@ -175,8 +178,10 @@ def test_a_collapse_brings_the_best_adapter_back_and_then_ends_the_run(
 
     run = wanted(
         steps=20,
+        rolloutsPerStep=4,
         checkpointEvery=1,
         keepCheckpoints=99,
+        sampling={"maxCompletionTokens": 4},
         guards={"probes": 0, "maxRollbacks": 1},
     )
     with pytest.raises(InfrastructureError) as caught:
@@ -189,6 +194,38 @@ def test_a_collapse_brings_the_best_adapter_back_and_then_ends_the_run(
     assert optimizer(tmp_path, fallen + 1) == {}
     rates = [float(row["learning_rate"]) for row in lines]
     assert rates[fallen : fallen + 2] == pytest.approx([0.01, 0.005])
+
+
+def test_a_disk_too_full_for_checkpoints_does_not_stop_the_steps(
+    wanted: Make, tmp_path: Path
+) -> None:
+    # The kernel refuses files of that length; of a run's files only the optimizer's is longer.
+    run = wanted(steps=2, checkpointEvery=1, lora={"r": 64, "alpha": 64})
+    with largest_file(300_000), pytest.raises(InfrastructureError) as caught:
+        train(run, tmp_path, Stage())
+    assert caught.value.reason == Reason.DISK_FULL
+    assert len(rows(tmp_path)) == 2
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 2
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_one_generation_may_serve_two_steps(wanted: Make, stage: Stage, tmp_path: Path) -> None:
+    run = wanted(steps=4, checkpointEvery=1, keepCheckpoints=9, grpo={"num_iterations": 2})
+    train(run, tmp_path, stage)
+    assert len(stage.seen) == 16
+    assert [row["reward"] != "" for row in rows(tmp_path)] == [True, False, True, False]
+    assert all(
+        not equal(weights(tmp_path, step), weights(tmp_path, step + 1)) for step in (1, 2, 3)
+    )
+
+
+def test_an_unscored_row_is_masked_and_the_others_are_not() -> None:
+    rows = (Row((4, 5), (-1.0, -1.0), False), Row((6,), (-1.0,), True))
+    rollouts = (Rollout(reward=0.5), Rollout(unscored_reason=Reason.BROWSER_CRASHED))
+    found = trainer.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1))
+    assert found["value"] == [0.5, None]
+    assert found["env_mask"] == [[1, 1], [0]]
+    assert found["completion_ids"] == [[4, 5], [6]]
 
 
 def test_a_weak_policy_is_refused_before_the_first_step(wanted: Make, tmp_path: Path) -> None:
