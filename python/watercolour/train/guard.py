@@ -17,7 +17,7 @@ from torch import Tensor, nn
 #: Weight of the newest step in the running mean.
 NEWEST = 0.2
 #: The running mean may fall to this share of its best, measured from the least reward there is.
-LEAST_SHARE = 0.6
+LEAST_SHARE = 0.75
 #: So many steps in a row without any spread inside a group are a collapse.
 FLAT_STEPS = 3
 #: Steps before a best is kept: the first means are noise.

@@ -25,12 +25,8 @@ def test_a_rising_reward_is_best_at_every_step_after_settling() -> None:
 
 
 def test_a_reward_that_breaks_down_is_a_collapse_once_and_starts_again_from_the_best() -> None:
-    found = judged([0.5] * 8 + [0.0] * 3)
-    assert [verdict for _, verdict in found[8:]] == [
-        Verdict.GOOD,
-        Verdict.GOOD,
-        Verdict.COLLAPSED,
-    ]
+    found = judged([0.5] * 8 + [0.0] * 2)
+    assert [verdict for _, verdict in found[8:]] == [Verdict.GOOD, Verdict.COLLAPSED]
     health = found[-1][0]
     assert (health.mean, health.best, health.rollbacks) == (0.5, 0.5, 1)
 
