@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from watercolour.api.errors import InfrastructureError, InputError
+from watercolour.api.errors import InfrastructureError, InputError, WatercolourError
 from watercolour.api.reasons import Reason
 
 #: Seconds that open requests get after SIGTERM before their connections are closed.
@@ -86,6 +86,7 @@ def serve(app: FastAPI, args: argparse.Namespace, *, websockets: bool = False) -
 
     Raises:
         InputError: the port is taken (PortInUse).
+        WatercolourError: the application gave up.
     """
     bound = listen(args.host, args.port)
     host = f"[{args.host}]" if ":" in args.host else args.host
@@ -98,7 +99,23 @@ def serve(app: FastAPI, args: argparse.Namespace, *, websockets: bool = False) -
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    app.state.server = _Server(config, args.announce, url)
     try:
-        _Server(config, args.announce, url).run(sockets=[bound])
+        app.state.server.run(sockets=[bound])
     finally:
         bound.close()
+    failure: WatercolourError | None = getattr(app.state, "failure", None)
+    if failure is not None:
+        raise failure
+
+
+def give_up(app: FastAPI, error: WatercolourError) -> None:
+    """End the server from inside, with an error that ``serve`` then raises.
+
+    For what can never heal, such as weights that do not load: a process that has ended tells its
+    parent at once, and one that answers 503 for ever does not.
+    """
+    app.state.failure = error
+    server: _Server | None = getattr(app.state, "server", None)
+    if server is not None:
+        server.should_exit = True

@@ -184,13 +184,13 @@ def _guarded(
     return answer
 
 
-async def _load(state: State, load: Load) -> None:
-    """Load in a thread. A failure is logged and shown, and loading is not tried again."""
+async def _load(state: State, load: Load, app: FastAPI) -> None:
+    """Load in a thread. A failure is shown and ends the server: trying again would not help."""
     try:
         state.backend = await asyncio.to_thread(load)
     except WatercolourError as error:
         state.failure = str(error)
-        log.error("cannot load: %s", error)
+        service.give_up(app, error)
         return
     state.metrics.ready.set(1)
     log.info("ready after %.1f s: %s", time.monotonic() - state.since, state.backend.version)
@@ -211,14 +211,14 @@ def create_app(load: Load, *, max_batch: int = 8, max_waiting: int = 256) -> Fas
         return state.backend.embed(paintings)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with Batcher(
             embed,
             max_batch=max_batch,
             max_waiting=max_waiting,
             observe=state.metrics.batch_done,
         ) as state.batcher:
-            loading = asyncio.create_task(_load(state, load))
+            loading = asyncio.create_task(_load(state, load, app))
             yield
             loading.cancel()
 
