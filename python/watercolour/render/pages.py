@@ -1,15 +1,15 @@
-"""What the browser is served: the warm page, the realm's document, and the one script it loads.
+"""What the browser is served: the warm page, its script, and the libraries as a text.
 
-The files come from a socket of this process on the loopback address. The content security policy
-allows the scripts below and nothing else; a sketch gets in as the text of a script element, never
-as a part of an HTML document. (A nonce would be inherited by ``import()`` and let that through;
-``unsafe-inline`` names no source, and evaluation of strings stays off.)
+The files come from a socket of this process on the loopback address. Realms are frames without
+an address of their own, which inherit the page's content security policy; the libraries and the
+sketch get into them as texts of script elements, never as parts of an HTML document.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +19,14 @@ from pathlib import Path
 from watercolour.render import vendor
 
 HARNESS = Path(__file__).parent / "harness"
+
+#: Scripts of ours and inline ones, nothing else: no evaluation of strings, no connection, no frame
+#: with an address elsewhere. (A nonce would be inherited by ``import()`` and let that through.)
+POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'none'; "
+    "script-src 'self' 'unsafe-inline'; frame-src 'self'; "
+    "img-src data: blob:; style-src 'unsafe-inline'"
+)
 
 #: Longest request head that is read, in bytes; the browser's are a few hundred.
 MAX_HEAD = 16_384
@@ -60,7 +68,7 @@ def realm_script(*, stock: bool = False) -> str:
         vendor.library(brush),
         _harness("realm.js"),
     ]
-    return _ascii(";\n".join(parts))
+    return _ascii(";\n".join(parts) + "\n//# sourceURL=realm.js")
 
 
 def _ascii(script: str) -> str:
@@ -73,50 +81,23 @@ def _ascii(script: str) -> str:
     return "".join(chr(unit) if unit < 128 else f"\\u{unit:04x}" for unit in units)
 
 
-def replies(origin: str, *, stock: bool = False) -> dict[str, Reply]:
-    """Path to file, for the server at ``origin``.
+def replies(*, stock: bool = False) -> dict[str, Reply]:
+    """Path to file.
 
     Raises:
         InfrastructureError: the libraries are not vendored.
     """
-    script = realm_script(stock=stock).encode()
-    path = f"/{hashlib.sha256(script).hexdigest()[:16]}.js"
-    common = "default-src 'none'; base-uri 'none'; form-action 'none'"
     host = (
-        "<!doctype html><meta charset=utf-8><title>watercolour</title>"
-        "<body><script src=/host.js></script>"
+        "<!doctype html><meta charset=utf-8><title>watercolour</title><body>"
+        "<script src=/libraries.js></script><script src=/host.js></script>"
     )
-    realm = (
-        "<!doctype html><meta charset=utf-8><title>realm</title>"
-        f"<body><script src={path} crossorigin=anonymous></script>"
-    )
-    javascript = (
-        ("Content-Type", "text/javascript; charset=utf-8"),
-        ("Access-Control-Allow-Origin", "*"),
-        ("Cache-Control", "max-age=31536000, immutable"),
-    )
+    libraries = f"const LIBRARIES = {json.dumps(realm_script(stock=stock))};\n"
     html = ("Content-Type", "text/html; charset=utf-8")
-
-    def policy(text: str) -> tuple[str, str]:
-        return ("Content-Security-Policy", f"{common}; {text}")
-
+    javascript = ("Content-Type", "text/javascript; charset=utf-8")
     return {
-        "/host": Reply(
-            host.encode(), (html, policy("script-src 'self'; frame-src 'self'; connect-src 'none'"))
-        ),
-        "/host.js": Reply(_harness("host.js").encode(), javascript),
-        "/realm": Reply(
-            realm.encode(),
-            (
-                html,
-                ("Cache-Control", "max-age=31536000, immutable"),
-                policy(
-                    f"script-src {origin}{path} 'unsafe-inline'; connect-src 'none'; "
-                    "img-src data: blob:; style-src 'unsafe-inline'; sandbox allow-scripts"
-                ),
-            ),
-        ),
-        path: Reply(script, javascript),
+        "/host": Reply(host.encode(), (html, ("Content-Security-Policy", POLICY))),
+        "/host.js": Reply(_harness("host.js").encode(), (javascript,)),
+        "/libraries.js": Reply(libraries.encode(), (javascript,)),
     }
 
 
@@ -147,13 +128,11 @@ async def served(*, stock: bool = False) -> AsyncIterator[str]:
     Raises:
         InfrastructureError: the libraries are not vendored.
     """
-    files: dict[str, Reply] = {}
+    files = replies(stock=stock)
     server = await asyncio.start_server(
         lambda reader, writer: _answer(files, reader, writer), "127.0.0.1", 0, limit=MAX_HEAD
     )
     try:
-        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        files.update(replies(base, stock=stock))
-        yield base
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()

@@ -140,7 +140,7 @@ def _unpack(package: Package, tarball: Path, target: Path) -> None:
 
 def _manifest() -> dict[str, str]:
     """What a complete folder records: versions, checksums and the patch's own text."""
-    own = hashlib.sha256(Path(patch.__file__).read_bytes()).hexdigest()
+    own = hashlib.sha256(Path(patch.__file__).read_bytes() + patch.FILL.read_bytes()).hexdigest()
     return {
         **VERSIONS,
         "patch_sha256": own,

@@ -22,9 +22,21 @@
   let fault = null; // {code, message, line, column}: ends the sketch
   let finish = () => {};
 
+  // A sketch runs inside a function: its own top-level names may then be p5's (a function `line`),
+  // and a `const draw` is found like a `function draw`. The head stands on the sketch's first line.
+  const HEAD = "(() => { ";
+  const TAIL = `
+;for (const [name, entry] of Object.entries({
+  setup: typeof setup === "function" ? setup : undefined,
+  draw: typeof draw === "function" ? draw : undefined,
+})) if (entry) window[name] = entry;
+})();
+//# sourceURL=sketch.js`;
+  const column = (line, at) => (line === 1 ? Math.max(1, at - HEAD.length) : at);
+
   const place = (error) => {
     const found = /sketch\.js:(\d+):(\d+)/.exec(String((error && error.stack) || ""));
-    return found ? { line: +found[1], column: +found[2] } : {};
+    return found ? { line: +found[1], column: column(+found[1], +found[2]) } : {};
   };
   const describe = (error) => {
     let text = "unknown error";
@@ -51,16 +63,17 @@
 
   window.addEventListener("error", (event) => {
     // A text that does not parse has no sourceURL yet and goes by the document's name.
-    const inSketch = /(sketch\.js|\/realm)$/.test(event.filename || "");
+    const inSketch = /(sketch\.js|srcdoc)$/.test(event.filename || "");
     if (stage === "load" && event.error instanceof SyntaxError && inSketch) {
       fault ||= {
         code: "syntax_error",
         message: describe(event.error),
         line: event.lineno,
-        column: event.colno,
+        column: column(event.lineno, event.colno),
       };
     }
-    note(event.error || event.message, inSketch ? { line: event.lineno, column: event.colno } : {});
+    const at = { line: event.lineno, column: column(event.lineno, event.colno) };
+    note(event.error || event.message, inSketch ? at : {});
   });
   window.addEventListener("unhandledrejection", (event) => {
     note(event.reason);
@@ -204,7 +217,7 @@
     });
     timings.start = now();
     const script = document.createElement("script");
-    script.textContent = `${job.sketch}\n//# sourceURL=sketch.js`;
+    script.textContent = HEAD + job.sketch + TAIL;
     document.head.appendChild(script);
     script.remove();
     timings.load = now();
@@ -246,4 +259,5 @@
     run(event.data, send);
   };
   window.addEventListener("message", receive);
+  window.parent.postMessage("ready", "*");
 })();
