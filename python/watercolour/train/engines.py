@@ -27,7 +27,13 @@ Engine = Callable[[Sequence[Sequence[int]], Sequence[int], OnRow, Stop], list[Ro
 
 
 def build(
-    name: str, model: nn.Module, sampling: Sampling, ends: frozenset[int], *, pad: int
+    name: str,
+    model: nn.Module,
+    sampling: Sampling,
+    ends: frozenset[int],
+    *,
+    pad: int,
+    cache: str | None = None,
 ) -> tuple[str, Engine]:
     """The engine of that name, or the fastest that fits for ``auto``; its name and itself.
 
@@ -37,6 +43,7 @@ def build(
         sampling: how tokens are drawn.
         ends: tokens that end a completion.
         pad: the padding token.
+        cache: transformers' kind of key-value cache, such as ``static``, which compiles.
 
     Raises:
         InputError: the engine does not fit the model (InvalidSpec).
@@ -48,7 +55,7 @@ def build(
             raise _unfit(name, "it decodes plain Qwen3 models on the CPU only")
         return name, _static(model, sampling, ends)
     if name == "transformers":
-        return name, _transformers(model, sampling, ends, pad)
+        return name, _transformers(model, sampling, ends, pad, cache)
     raise _unfit(name, "this trainer has no such engine")
 
 
@@ -116,12 +123,15 @@ class _Announcer:
         self.on_row(row, self.done[row])
 
 
-def _transformers(model: Any, sampling: Sampling, ends: frozenset[int], pad: int) -> Engine:
+def _transformers(
+    model: Any, sampling: Sampling, ends: frozenset[int], pad: int, cache: str | None
+) -> Engine:
     settings = GenerationConfig(
         max_new_tokens=sampling.max_completion_tokens,
         do_sample=False,
         eos_token_id=sorted(ends),
         pad_token_id=pad,
+        cache_implementation=cache,
     )
 
     def generate(

@@ -54,7 +54,8 @@ def run(
     config = settings.config(spec, plan, out, on_cpu=policy.model.device.type == "cpu")
     resumed = checkpoint.latest(out) if resume else None
     ask = partial(tokens_of, spec, policy)
-    painter = _painter(spec, name, policy, env, stopping)
+    engine_for = partial(_engine, spec, policy, config.cache_implementation)
+    painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping)
     if resumed is None and spec.trainer.guards.probes:
         progress.enter("preflight")
         found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
@@ -74,7 +75,7 @@ def run(
     )
     trainer = trainers.build(policy, config, dataset(spec, plan), session)
     # The trainer has wrapped the policy: generation must see the adapter.
-    painter.engine = _engine(spec, policy, trainer.adapted)
+    painter.engine = engine_for(trainer.adapted)
     _train(trainer, session, resumed, steps)
     _write_summary(out, session, resumed is not None)
     # Last, so that a disk too full for the final checkpoint costs that alone.
@@ -146,6 +147,7 @@ def _painter(
     spec: RunSpec,
     name: str,
     policy: policies.Policy,
+    engine: engines.Engine,
     env: Environment,
     stopping: Callable[[], bool],
 ) -> Painter:
@@ -154,7 +156,7 @@ def _painter(
             raise InterruptedRun(Reason.INTERRUPTED, "stopped while painting.")
 
     return Painter(
-        engine=_engine(spec, policy, policy.model),
+        engine=engine,
         decode=partial(policy.tokenizer.decode, skip_special_tokens=True),
         env=env,
         run=name,
@@ -163,9 +165,13 @@ def _painter(
     )
 
 
-def _engine(spec: RunSpec, policy: policies.Policy, model: torch.nn.Module) -> engines.Engine:
+def _engine(
+    spec: RunSpec, policy: policies.Policy, cache: str | None, model: torch.nn.Module
+) -> engines.Engine:
     sampling, pad = spec.trainer.sampling, policy.tokenizer.pad_token_id
-    name, engine = engines.build(spec.trainer.engine, model, sampling, policy.ends, pad=pad)
+    name, engine = engines.build(
+        spec.trainer.engine, model, sampling, policy.ends, pad=pad, cache=cache
+    )
     log.info("generation engine: %s", name)
     return engine
 

@@ -28,7 +28,7 @@ from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
 from watercolour.train.guard import Verdict
-from watercolour.train.policy import Policy
+from watercolour.train.policy import ADAPTER_FILE, Policy, require_whole
 from watercolour.train.progress import Progress
 from watercolour.train.rollouts import Group, Painted, Painter
 
@@ -120,6 +120,7 @@ class Trainer(GRPOTrainer):
             for file in inner.iterdir():
                 file.rename(part / file.name)
             inner.rmdir()
+            require_whole(self.adapted, part / ADAPTER_FILE)
 
         memory = replace(session.memory, seconds=session.seconds())
         folder = session.artifacts.folder
