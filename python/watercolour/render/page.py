@@ -19,7 +19,7 @@ from watercolour.render.meter import Meter
 from watercolour.render.result import Job, SketchFault
 
 #: How often a job's CPU time and memory are looked at.
-SAMPLE_SECONDS = 0.05
+SAMPLE_SECONDS = 0.1
 
 #: Bytes of resident memory of a page's process beyond which the sketch is out of memory.
 MEMORY_LIMIT = 900 * 2**20

@@ -84,6 +84,9 @@ def _ascii(script: str) -> str:
 def replies(*, stock: bool = False) -> dict[str, Reply]:
     """Path to file.
 
+    Args:
+        stock: the set-up to compare with: p5.brush as published, in a frame that is shown.
+
     Raises:
         InfrastructureError: the libraries are not vendored.
     """
@@ -91,7 +94,10 @@ def replies(*, stock: bool = False) -> dict[str, Reply]:
         "<!doctype html><meta charset=utf-8><title>watercolour</title><body>"
         "<script src=/libraries.js></script><script src=/host.js></script>"
     )
-    libraries = f"const LIBRARIES = {json.dumps(realm_script(stock=stock))};\n"
+    libraries = (
+        f"const VISIBLE = {json.dumps(stock)};\n"
+        f"const LIBRARIES = {json.dumps(realm_script(stock=stock))};\n"
+    )
     html = ("Content-Type", "text/html; charset=utf-8")
     javascript = ("Content-Type", "text/javascript; charset=utf-8")
     return {
@@ -123,7 +129,7 @@ async def _answer(
 
 @asynccontextmanager
 async def served(*, stock: bool = False) -> AsyncIterator[str]:
-    """Serve the files on a free loopback port while the block runs; yields the base URL.
+    """Serve :func:`replies` on a free loopback port while the block runs; yields the base URL.
 
     Raises:
         InfrastructureError: the libraries are not vendored.

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-_PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def _stat(pid: int) -> list[str] | None:
+def _read(pid: int, name: str) -> bytes | None:
+    """One of a process's small files; read many times a second, hence without buffering."""
     try:
-        text = (_PROC / str(pid) / "stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
+        file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY)
+    except FileNotFoundError:
         return None
-    return text.rpartition(")")[2].split()
+    try:
+        return os.read(file, 65_536)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(file)
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    text = _read(pid, "stat")
+    return text.rpartition(b")")[2].split() if text else None
 
 
 def cpu_seconds(pid: int) -> float | None:
@@ -26,17 +35,15 @@ def cpu_seconds(pid: int) -> float | None:
 
 def resident_bytes(pid: int) -> int | None:
     """Resident memory in bytes; None when the process has gone."""
-    try:
-        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * _PAGE
-    except (FileNotFoundError, ProcessLookupError, IndexError):
-        return None
+    text = _read(pid, "statm")
+    return int(text.split()[1]) * _PAGE if text else None
 
 
 def descendants(root: int) -> list[int]:
     """Every live process below ``root``, nearest first, without ``root`` itself."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and (fields := _stat(int(entry))) and fields[0] != "Z":
+        if entry.isdigit() and (fields := _stat(int(entry))) and fields[0] != b"Z":
             children.setdefault(int(fields[1]), []).append(int(entry))
     found: list[int] = []
     queue = [root]
@@ -52,10 +59,7 @@ def kind(pid: int) -> str:
 
     A renderer of the browser's own user interface, which even a headless one has, is ``interface``.
     """
-    try:
-        command = (_PROC / str(pid) / "cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
+    command = _read(pid, "cmdline") or b""
     # A forked child writes its arguments as one string, an executed one as many.
     arguments = command.replace(b" ", b"\0").split(b"\0")
     if b"--top-chrome-webui" in arguments:

@@ -28,7 +28,7 @@ const open = async () => {
       resolve();
     });
   });
-  frame.style.display = "none"; // nothing of it is ever composited
+  if (!VISIBLE) frame.style.display = "none"; // nothing of it is ever composited
   frame.srcdoc = SEED;
   document.body.appendChild(frame);
   await loaded;
