@@ -53,26 +53,30 @@ def specification(name: str, folder: Path, steps: int) -> Path:
     return path
 
 
-def renderer_of(supervisor: int) -> int | None:
-    """The process id of the run's renderer service, None while it is away."""
+def find(supervisor: int, module: bytes) -> tuple[int, list[bytes]] | None:
+    """Process id and words of the run's process of this module, None while it is away."""
     for pid in descendants(supervisor):
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"watercolour.render.service" in words and b"guard.py" not in words:
-            return pid
+        if module in words and not any(word.endswith(b"guard.py") for word in words):
+            return pid, words
     return None
 
 
-def is_painting(announce: Path, pid: int) -> bool:
-    """Whether the renderer with this process id has a sketch in a slot."""
+def painting(supervisor: int) -> int | None:
+    """The process id of the renderer's service if it has a sketch in a slot, else None."""
+    renderer = find(supervisor, b"watercolour.render.service")
+    env = find(supervisor, b"watercolour.env.server")
+    if renderer is None or env is None:
+        return None
+    url = env[1][env[1].index(b"--renderer") + 1].decode()
     try:
-        said = json.loads(announce.read_text())
-        load = httpx.get(f"{said['url']}/v1/load", timeout=2).json()
-    except (OSError, ValueError, httpx.HTTPError):
-        return False
-    return said["pid"] == pid and load["busy"] > 0
+        load = httpx.get(f"{url}/v1/load", timeout=2).json()
+    except (ValueError, httpx.HTTPError):
+        return None
+    return renderer[0] if load["busy"] > 0 else None
 
 
 def run(spec: Path, folder: Path, kills: int) -> tuple[int, dict[Key, Rollout]]:
@@ -81,13 +85,12 @@ def run(spec: Path, folder: Path, kills: int) -> tuple[int, dict[Key, Rollout]]:
     command = [sys.executable, "-m", "watercolour.cli", "run", str(spec), "--json", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
         metrics = folder / "runs" / name / "metrics.csv"
-        announce = folder / "runs" / name / "logs" / ".renderer.announce"
         while running.poll() is None:
             time.sleep(LOOK_SECONDS)
             if done >= kills or not metrics.exists():
                 continue
-            pid = renderer_of(running.pid)
-            if pid is not None and pid != last and is_painting(announce, pid):
+            pid = painting(running.pid)
+            if pid is not None and pid != last:
                 os.kill(pid, signal.SIGKILL)
                 done, last = done + 1, pid
     if running.returncode:
