@@ -28,6 +28,13 @@ def test_the_background_is_the_commonest_colour_whatever_it_is() -> None:
     assert paint.fraction(rgb) == pytest.approx(100 / 2000)
 
 
+@pytest.mark.parametrize(("shade", "painted"), [(248 - 32, 0), (248 - 33, 1)])
+def test_paint_begins_beyond_the_distance_from_the_cells_centre(shade: int, painted: int) -> None:
+    rgb = canvas((248, 248, 248))
+    rgb[0, 0, 0] = shade
+    assert paint.fraction(rgb) == pytest.approx(painted / 2000)
+
+
 @given(shade=st.integers(0, 15))
 def test_a_shade_within_the_backgrounds_cell_is_no_paint(shade: int) -> None:
     rgb = canvas((240, 240, 240))

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.browser.conftest import PYTHON
+from tests.browser.sketches import HONEST, sketch
+
+SHAPES = sketch(
+    tail="""brush.fillBleed(0.5, "in"); brush.fillTexture(0.8, 0.9, false);
+  brush.fill("#2c4fa3", 200); brush.circle(40, 90, 26);
+  brush.fillBleed(0); brush.fillTexture(0, 1); brush.fill("#111111", 255);
+  brush.circle(100, 30, 18);
+  rotate(0.6); scale(1.4, 0.7);
+  brush.fillBleed(1); brush.fillTexture(0.5, 0.5); brush.fill("#f7f7f0", 120);
+  brush.beginShape(0.5); for (const [x, y] of [[30, 20], [80, 10], [70, 60], [20, 50]])
+    brush.vertex(x, y); brush.endShape(true);
+  brush.wash("#88bb44", 90); brush.noFill(); brush.rect(10, 10, 30, 12);
+  brush.set("marker", "#223366", 2); brush.line(5, 5, 90, 40);"""
+)
+
+
+def test_the_patch_paints_what_the_published_library_paints() -> None:
+    """Largest difference 2 of 255 and PSNR at least 70 dB; a new page equals a warm one."""
+    done = subprocess.run(
+        [str(PYTHON), str(Path(__file__).parent / "stock_driver.py")],
+        input=json.dumps([HONEST, SHAPES]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 2
+    for row in rows:
+        assert row["fresh_page_equal"]
+        assert row["largest"] <= 2
+        assert row["psnr"] is None or row["psnr"] >= 70
