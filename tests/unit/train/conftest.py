@@ -22,6 +22,9 @@ from watercolour.api.spec import WatercolourRun
 from watercolour.sketch import prompt
 from watercolour.train import tokenizer
 
+# The policies here are so small that a second thread only waits.
+torch.set_num_threads(1)
+
 SKETCH = """\
 function setup() {
   createCanvas(192, 192, WEBGL);
