@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -19,10 +20,10 @@ from watercolour.render.client import RenderClient
 SLOW = sketch("const end = 30e6; let x = 0; for (let i = 0; i < 40 * end; i++) x += i % 7;")
 
 
-async def until(condition: object, seconds: float = 30) -> None:
+async def until(condition: Callable[[], object], seconds: float = 30) -> None:
     """Wait for something that another process does."""
     give_up = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < give_up
         await asyncio.sleep(0.02)
 
