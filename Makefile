@@ -20,8 +20,8 @@ test: setup  ## Everything that proves the code: lint, types, layers, unit and b
 	@.venv/bin/pytest
 
 lint: setup  ## Style, types and layers
-	@.venv/bin/ruff check python tests bench
-	@.venv/bin/ruff format --check python tests bench
+	@.venv/bin/ruff check python operator tests bench
+	@.venv/bin/ruff format --check python operator tests bench
 	@.venv/bin/pyright
 	@.venv/bin/lint-imports
 

@@ -6,5 +6,6 @@ compile() {
     .tools/bin/uv pip compile pyproject.toml --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --quiet "$@"
 }
-compile --extra train --extra score --extra cli --extra dev -o locks/main.txt
+compile --extra train --extra score --extra operator --extra cli --extra dev -o locks/main.txt
 compile --extra render -o locks/render.txt
+compile --extra operator -o locks/operator.txt

@@ -46,7 +46,7 @@ _BOUNDS = {
 _SHAPES = {
     part.RUN_NAME: (
         "not a run's name",
-        "Use 1 to 53 small letters, digits and dashes, with a letter or digit at both ends.",
+        "Use 1 to 51 small letters, digits and dashes, with a letter or digit at both ends.",
     ),
     part.DNS_LABEL: (
         "not a Kubernetes name",

@@ -55,8 +55,8 @@ FIXED = Mark("FIXED")
 
 #: A Kubernetes name: RFC 1123, at most 63 characters.
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
-#: A run's name, short enough for the names of its objects.
-RUN_NAME = r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$"
+#: A run's name, short enough that every object of the run has a name.
+RUN_NAME = r"^[a-z0-9]([-a-z0-9]{0,49}[a-z0-9])?$"
 #: An HTTP address without credentials.
 HTTP_URL = r"^https?://[^\s/@]+(/\S*)?$"
 #: A Kubernetes quantity, such as 500m, 2 or 16Gi.

@@ -137,7 +137,7 @@ class Metadata(BaseModel):
 
     name: str = Field(
         pattern=RUN_NAME,
-        description="The run's name: 1 to 53 small letters, digits and dashes.",
+        description="The run's name: 1 to 51 small letters, digits and dashes.",
     )
 
 

@@ -1,0 +1,77 @@
+"""Every name, label, annotation, port and path of a run's objects, in one place."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+GROUP = "watercolour.dev"
+VERSION = "v1alpha1"
+PLURAL = "watercolourruns"
+KIND = "WatercolourRun"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+#: Field manager of every server-side apply, and the reporting component of events.
+MANAGER = "watercolour-operator"
+
+
+class Component(StrEnum):
+    """The parts of a run that have pods."""
+
+    TRAINER = "trainer"
+    RENDERERS = "renderers"
+    ENV = "env"
+    SCORER = "scorer"
+    JUDGE = "judge"
+
+
+#: Labels of every object of a run. The uid finds what a lost operator left behind.
+RUN = f"{GROUP}/run"
+RUN_UID = f"{GROUP}/run-uid"
+COMPONENT = f"{GROUP}/component"
+ATTEMPT = f"{GROUP}/attempt"
+APP_LABELS = {"app.kubernetes.io/name": "watercolour", "app.kubernetes.io/managed-by": MANAGER}
+#: Label of a scorer that several runs of a namespace share, and of the objects around it.
+SHARED = f"{GROUP}/shared"
+#: Kueue's label for the queue that a Job or a pod waits in.
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+#: What the ReplicaSet looks at, after readiness, to choose the pod that goes.
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+PORTS = {
+    Component.TRAINER: 8000,
+    Component.RENDERERS: 8080,
+    Component.ENV: 8000,
+    Component.SCORER: 8000,
+    Component.JUDGE: 8000,
+}
+
+#: Where a container finds the run's specification and the artifacts.
+SPEC_FOLDER = "/etc/watercolour"
+SPEC_FILE = f"{SPEC_FOLDER}/run.yaml"
+ARTIFACTS_FOLDER = "/artifacts"
+
+
+def child(run: str, component: Component) -> str:
+    """Name of a component's Deployment, Service, NetworkPolicy and ServiceAccount."""
+    return f"{run}-{component}"
+
+
+def trainer_job(run: str, attempt: int) -> str:
+    """Name of the trainer's Job: a new one for every attempt, and never two for one attempt."""
+    return f"{run}-trainer-{attempt}"
+
+
+def config(run: str) -> str:
+    """Name of the ConfigMap with the run's specification."""
+    return f"{run}-spec"
+
+
+def claim(run: str) -> str:
+    """Name of the claim that is made when the specification names none."""
+    return f"{run}-artifacts"
+
+
+def shared_scorer(digest: str) -> str:
+    """Name of a namespace's scorer; the digest is of all that makes scores comparable."""
+    return f"watercolour-scorer-{digest}"

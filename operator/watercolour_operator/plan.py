@@ -1,0 +1,50 @@
+"""What is to be so after this reconcile: the decision between observation and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from watercolour.api.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """An object that has to go, and how long its pods may take."""
+
+    kind: str
+    name: str
+    #: Seconds of grace for its pods; None leaves the pods' own.
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decision on one run.
+
+    ``remove`` is carried out first and in order, because it gives GPUs back; then everything that
+    is wanted is applied; then ``drain``, ``deletion_costs`` and at last ``status``.
+    """
+
+    #: The status to be written, whole; conditions keep their transition times.
+    status: Status
+    #: False: the run is over, suspended or invalid, and only what is kept remains applied.
+    active: bool
+    #: Attempt whose Job is wanted; None wants no trainer.
+    attempt: int | None = None
+    #: Whether that attempt goes on from a checkpoint.
+    resume: bool = False
+    env: int = 0
+    scorer: int = 0
+    judge: int = 0
+    #: Renderer pods; None leaves the field to whoever owns it (External, HPA, KEDA).
+    renderers: int | None = 0
+    remove: tuple[Removal, ...] = ()
+    #: Renderer pods that get no new work from now on.
+    drain: tuple[str, ...] = ()
+    #: Pod-deletion-cost by renderer pod: the idle go first.
+    deletion_costs: Mapping[str, int] = field(default_factory=dict[str, int])
+    #: The run itself is to be deleted: its TTL is over.
+    delete_run: bool = False
+    #: Look again after so many seconds even if nothing happens; None waits for an event.
+    again_seconds: float | None = None

@@ -1,0 +1,1 @@
+"""How many renderers there are: a pure policy, and where it learns the demand."""

@@ -1,0 +1,55 @@
+"""The operator's settings, each with what it does and why it is what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Container images for components whose run names none."""
+
+    trainer: str = "watercolour/trainer:0.1.0"
+    renderers: str = "watercolour/renderer:0.1.0"
+    env: str = "watercolour/env:0.1.0"
+    scorer_embedded: str = "watercolour/scorer-embedded:0.1.0"
+    scorer_hpsv3: str = "watercolour/scorer-hpsv3:0.1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the operator is told at its start, by flags or by the chart's file."""
+
+    #: Namespaces to watch; empty watches the whole cluster.
+    namespaces: tuple[str, ...] = ()
+    #: Namespace and name of the Lease; who holds it writes.
+    lease_namespace: str = "watercolour-system"
+    lease_name: str = "watercolour-operator"
+    lease_seconds: float = 15.0
+    images: Images = field(default_factory=Images)
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: tuple[str, ...] = ()
+    #: Seccomp profile below the kubelet's folder, put there by the chart's DaemonSet; empty uses
+    #: RuntimeDefault, under which Chromium's own sandbox does not start.
+    seccomp_profile: str = "watercolour/chromium.json"
+    #: Address that a renderer must not reach before it takes work; empty takes the API server's.
+    canary_address: str = ""
+    #: Labels of namespaces whose pods may scrape metrics and read galleries.
+    metrics_namespaces: dict[str, str] = field(default_factory=dict[str, str])
+    #: Namespace of the operator's own pods, which pull /progress and /v1/demand.
+    operator_namespace: str = "watercolour-system"
+    #: Ask pods through Service DNS (`dns`) or, from outside the cluster, the API server (`proxy`).
+    reach: str = "dns"
+    #: Environment variables for pods that may reach outside: proxies and certificates.
+    proxy_env: dict[str, str] = field(default_factory=dict[str, str])
+    metrics_host: str = "0.0.0.0"
+    metrics_port: int = 9090
+    liveness_port: int = 8081
+    #: Seconds between two looks at a run in which nothing happens.
+    resync_seconds: float = 60.0
+    #: Seconds between two questions to the trainer and the environment of a running run.
+    poll_seconds: float = 2.0
+    #: Seconds after which a pod that will not end is deleted by force.
+    force_delete_seconds: float = 120.0
+    #: Seconds of one API call before it counts as failed.
+    request_seconds: float = 30.0
