@@ -23,7 +23,7 @@ class Plan:
     """The decision on one run.
 
     ``remove`` is carried out first and in order, because it gives GPUs back; then everything that
-    is wanted is applied; then ``drain``, ``deletion_costs`` and at last ``status``.
+    is wanted is applied; then ``drain``, ``undrain``, ``deletion_costs`` and at last ``status``.
     """
 
     #: The status to be written, whole; conditions keep their transition times.
@@ -42,6 +42,8 @@ class Plan:
     remove: tuple[Removal, ...] = ()
     #: Renderer pods that get no new work from now on.
     drain: tuple[str, ...] = ()
+    #: Drained renderer pods that are needed after all.
+    undrain: tuple[str, ...] = ()
     #: Pod-deletion-cost by renderer pod: the idle go first.
     deletion_costs: Mapping[str, int] = field(default_factory=dict[str, int])
     #: The run itself is to be deleted: its TTL is over.

@@ -124,6 +124,12 @@ class Progress(StatusPart):
     gate_pass_rate: float | None = Field(
         default=None, ge=0, le=1, description="Share of the newest step that the gate admitted."
     )
+    pigment_share: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of the newest step's coloured pigment that has the subject's colour.",
+    )
     queue: QueueProgress | None = Field(
         default=None, description="The environment's render queue, when it was asked."
     )
@@ -136,6 +142,16 @@ class ScalingDecision(StatusPart):
     reason: str = Field(description="A stable word for why.")
     message: str = Field(default="", description="Why, in a sentence for a person.")
     time: str | None = Field(default=None, description="When, RFC 3339 in UTC.")
+    heard: bool = Field(default=False, description="Whether the demand was ever known.")
+    blind_since: str | None = Field(
+        default=None, description="Since when the demand is not known, RFC 3339 in UTC."
+    )
+    surplus_since: str | None = Field(
+        default=None, description="Since when fewer pods are needed than wanted, RFC 3339 in UTC."
+    )
+    surplus_peak: int = Field(
+        default=0, ge=0, description="Most pods needed at one moment since then."
+    )
 
 
 class RenderersStatus(StatusPart):
