@@ -19,10 +19,10 @@ class Memory:
     heard: bool = False
     #: Since when it has not answered; None while it does.
     blind_since: datetime | None = None
-    #: Since when fewer pods are needed than are wanted; None while all are needed.
+    #: When the newest entry of ``surplus_peaks`` began; None while all pods are needed.
     surplus_since: datetime | None = None
-    #: Most pods that were needed at one moment since then.
-    surplus_peak: int = 0
+    #: Most pods that were needed in each part of idleSeconds, the newest last.
+    surplus_peaks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,10 +147,10 @@ class ScalingDecision(StatusPart):
         default=None, description="Since when the demand is not known, RFC 3339 in UTC."
     )
     surplus_since: str | None = Field(
-        default=None, description="Since when fewer pods are needed than wanted, RFC 3339 in UTC."
+        default=None, description="When the newest entry of `surplusPeaks` began, RFC 3339 in UTC."
     )
-    surplus_peak: int = Field(
-        default=0, ge=0, description="Most pods needed at one moment since then."
+    surplus_peaks: tuple[int, ...] = Field(
+        default=(), description="Most pods needed in each part of scaling.idleSeconds, newest last."
     )
 
 
