@@ -36,6 +36,8 @@ class Pod:
     ready: bool = False
     #: When deletion was asked for; the pod is Terminating.
     deleting: datetime | None = None
+    #: Seconds that it may take to end once its deletion was asked for.
+    grace_seconds: float = 0.0
     #: Asked to go by the cluster, not by its own fault: condition DisruptionTarget.
     disrupted: bool = False
     #: Phase, reason and words of the main container, whichever state it is in.
@@ -95,6 +97,8 @@ class Load:
     slots: int
     busy: int
     draining: bool
+    #: Why it takes no work, such as NetworkPolicyNotEnforced.
+    refuses: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,11 @@ class Observed:
     #: Secrets and claims that the specification names and the cluster lacks.
     missing: tuple[str, ...] = ()
     trouble: Trouble | None = None
+    #: What the run was started with, from its ConfigMap; None before that or if unreadable.
+    started_with: RunSpec | None = None
+    #: Another run of the namespace wants the same shared scorer now: its ``status.scorer`` is
+    #: Ready or Starting.
+    scorer_wanted_elsewhere: bool = False
     #: Runs of the namespace that want the same shared scorer now, this one included.
     scorer_users: int = 1
 

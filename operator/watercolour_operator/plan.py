@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from watercolour.api.spec import RunSpec
 from watercolour.api.status import Status
 
 
@@ -30,7 +31,13 @@ class Plan:
     status: Status
     #: False: the run is over, suspended or invalid, and only what is kept remains applied.
     active: bool
-    #: Attempt whose Job is wanted; None wants no trainer.
+    #: What the manifests are built from: the specification, with the fixed fields of the start.
+    spec: RunSpec | None = None
+    #: Nothing is created or changed, only removed: the run is over, suspended, invalid, being
+    #: deleted, or waits for an older one of its name.
+    hold: bool = False
+    #: Attempt whose Job is wanted; None wants no trainer. A Job that was observed is never
+    #: applied again: its template cannot change.
     attempt: int | None = None
     #: Whether that attempt goes on from a checkpoint.
     resume: bool = False

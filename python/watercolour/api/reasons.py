@@ -108,6 +108,13 @@ class Reason(StrEnum):
     CLEANED_UP = "CleanedUp"
     """All but files and status is gone."""
 
+    HEALTHY = "Healthy"
+    """Nothing is known to be wrong."""
+    CLEANING_UP = "CleaningUp"
+    """The run is over; what is left of it goes."""
+    RESTARTING = "Restarting"
+    """An attempt has ended; the next one starts once its pods are gone."""
+
     # What goes wrong with pods.
     UNSCHEDULABLE = "Unschedulable"
     """No node has room for the pod; the message is the scheduler's."""
@@ -125,6 +132,8 @@ class Reason(StrEnum):
     """The trainer's node is gone; its pod is deleted by force before the next attempt."""
     RESTARTS_EXHAUSTED = "RestartsExhausted"
     """The trainer failed more often than restartPolicy.maxRestarts allows."""
+    OOM_KILLED = "OOMKilled"
+    """A component used more memory than its limit; Kubernetes starts it again."""
     CRASH_LOOP = "CrashLoop"
     """A component's container ends again and again; the message is its own."""
     STARTUP_DEADLINE_EXCEEDED = "StartupDeadlineExceeded"

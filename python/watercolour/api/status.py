@@ -97,6 +97,7 @@ class RewardProgress(StatusPart):
     adjusted: float | None = Field(
         default=None, description="Mean with the difficulty of the draw taken out."
     )
+    summary: str | None = Field(default=None, description="The mean as text, for the column.")
 
 
 class QueueProgress(StatusPart):
@@ -112,6 +113,10 @@ class Progress(StatusPart):
 
     step: int = Field(default=0, ge=0, description="Optimizer steps done.")
     steps: int = Field(default=0, ge=0, description="Optimizer steps wanted.")
+    summary: str | None = Field(default=None, description="step/steps, for the column.")
+    last_step_time: str | None = Field(
+        default=None, description="When the newest step was first seen, RFC 3339 in UTC."
+    )
     eta_seconds: float | None = Field(
         default=None, ge=0, description="Seconds that are left, by the median of recent steps."
     )
@@ -160,6 +165,12 @@ class RenderersStatus(StatusPart):
     desired: int = Field(default=0, ge=0, description="Pods wanted.")
     ready: int = Field(default=0, ge=0, description="Pods ready.")
     busy: int = Field(default=0, ge=0, description="Sketches being painted.")
+    replicas: int = Field(
+        default=0, ge=0, description="Pods that exist, ready or not; what the scale shows."
+    )
+    selector: str | None = Field(
+        default=None, description="Label selector of the pods, for an autoscaler of the scale."
+    )
     summary: str | None = Field(default=None, description="ready/desired, for the column.")
     decision: ScalingDecision | None = Field(default=None, description="The last decision.")
 
@@ -175,6 +186,9 @@ class ComponentCost(StatusPart):
 class Cost(StatusPart):
     """What the run has used, by component."""
 
+    accounted_until: str | None = Field(
+        default=None, description="Moment up to which it is counted, RFC 3339 in UTC."
+    )
     gpu_minutes: float = Field(default=0, ge=0, description="All GPUs, in minutes.")
     components: dict[str, ComponentCost] = Field(
         default_factory=dict, description="By component: trainer, renderers, env, scorer, judge."
@@ -185,7 +199,14 @@ class Attempt(StatusPart):
     """One start of the trainer."""
 
     number: int = Field(ge=1, description="From 1.")
-    started: str | None = Field(default=None, description="When, RFC 3339 in UTC.")
+    job: str | None = Field(default=None, description="Uid of its Job, once that was seen.")
+    resumed: bool | None = Field(
+        default=None, description="Whether it goes on from a checkpoint; unset when not known."
+    )
+    started: str | None = Field(
+        default=None,
+        description="When, RFC 3339 in UTC; unset while its queue holds it back.",
+    )
     ended: str | None = Field(default=None, description="When, RFC 3339 in UTC.")
     first_step: int | None = Field(default=None, ge=0, description="Step that it began with.")
     last_step: int | None = Field(default=None, ge=0, description="Step that it reached.")
@@ -227,6 +248,20 @@ class LastFailure(StatusPart):
     time: str | None = Field(default=None, description="When, RFC 3339 in UTC.")
 
 
+#: What a column shows when nothing is known.
+UNKNOWN = "-"
+
+
+class Columns(StatusPart):
+    """What `kubectl get wcr` shows; see `watercolour.api.columns`."""
+
+    step: str = Field(default=UNKNOWN, description="Steps done and wanted, as 412/600.")
+    reward: str = Field(default=UNKNOWN, description="Mean reward of the newest step.")
+    renderers: str = Field(default=UNKNOWN, description="Renderer pods ready and wanted, as 6/8.")
+    scorer: str = Field(default=UNKNOWN, description="Ready, Starting, Sleeping or Stopped.")
+    gpu_minutes: str = Field(default=UNKNOWN, description="GPUs times minutes held.")
+
+
 class Status(StatusPart):
     """All that is known of a run."""
 
@@ -239,9 +274,20 @@ class Status(StatusPart):
     renderers: RenderersStatus | None = Field(default=None, description="The renderer pods.")
     scorer: str | None = Field(default=None, description="Ready, Starting, Stopped or Sleeping.")
     cost: Cost | None = Field(default=None, description="What the run has used.")
-    attempts: tuple[Attempt, ...] = Field(default=(), description="Every start of the trainer.")
+    attempts: tuple[Attempt, ...] = Field(default=(), description="Starts of the trainer.")
+    active_seconds: float = Field(
+        default=0, ge=0, description="Seconds that the ended attempts took in all."
+    )
+    last_demand_time: str | None = Field(
+        default=None,
+        description="When something was last seen to be scored, RFC 3339 in UTC; "
+        "exact to a tenth of scorer.idleTimeoutSeconds or a minute, whichever is less.",
+    )
     artifacts: ArtifactsStatus | None = Field(default=None, description="Where the files are.")
     last_failure: LastFailure | None = Field(default=None, description="The newest failure.")
+    columns: Columns = Field(
+        default_factory=Columns, description="What `kubectl get wcr` shows; `-` is not known."
+    )
 
     def condition(self, kind: ConditionType) -> Condition | None:
         """The condition of a type, or None when it was never set."""
