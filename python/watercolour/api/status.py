@@ -97,7 +97,6 @@ class RewardProgress(StatusPart):
     adjusted: float | None = Field(
         default=None, description="Mean with the difficulty of the draw taken out."
     )
-    summary: str | None = Field(default=None, description="The mean as text, for the column.")
 
 
 class QueueProgress(StatusPart):
@@ -113,7 +112,6 @@ class Progress(StatusPart):
 
     step: int = Field(default=0, ge=0, description="Optimizer steps done.")
     steps: int = Field(default=0, ge=0, description="Optimizer steps wanted.")
-    summary: str | None = Field(default=None, description="step/steps, for the column.")
     last_step_time: str | None = Field(
         default=None, description="When the newest step was first seen, RFC 3339 in UTC."
     )
