@@ -32,8 +32,21 @@ ATTEMPT = f"{GROUP}/attempt"
 APP_LABELS = {"app.kubernetes.io/name": "watercolour", "app.kubernetes.io/managed-by": MANAGER}
 #: Label of a scorer that several runs of a namespace share, and of the objects around it.
 SHARED = f"{GROUP}/shared"
+#: Label of pods that Prometheus may scrape on the port named `http`.
+METRICS = f"{GROUP}/metrics"
+#: Label of a claim that outlives its run; nothing sweeps it away.
+KEEP = f"{GROUP}/keep"
+#: Labels of the operator's own pods, by which NetworkPolicies know who may ask.
+OPERATOR_LABELS = {
+    "app.kubernetes.io/name": "watercolour",
+    "app.kubernetes.io/component": "operator",
+}
 #: Kueue's label for the queue that a Job or a pod waits in.
 QUEUE = "kueue.x-k8s.io/queue-name"
+
+#: Digest of the manifest that an object was last made from, so that a new operator need not
+#: apply everything again to know it.
+APPLIED = f"{GROUP}/applied"
 
 #: What the ReplicaSet looks at, after readiness, to choose the pod that goes.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -70,6 +83,11 @@ def config(run: str) -> str:
 def claim(run: str) -> str:
     """Name of the claim that is made when the specification names none."""
     return f"{run}-artifacts"
+
+
+def deny(run: str) -> str:
+    """Name of the NetworkPolicy that refuses whatever no other one allows."""
+    return f"{run}-deny"
 
 
 def shared_scorer(digest: str) -> str:

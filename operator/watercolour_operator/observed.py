@@ -147,6 +147,9 @@ class Observed:
     scorer_wanted_elsewhere: bool = False
     #: Runs of the namespace that want the same shared scorer now, this one included.
     scorer_users: int = 1
+    #: Name and uid of the other runs of the namespace that name the same shared scorer and are not
+    #: over; all of them own it, so that it goes with the last.
+    scorer_sharers: tuple[tuple[str, str], ...] = ()
 
     def of(self, component: Component) -> tuple[Pod, ...]:
         """The pods of one component, oldest first."""

@@ -42,6 +42,19 @@ class Settings:
     reach: str = "dns"
     #: Environment variables for pods that may reach outside: proxies and certificates.
     proxy_env: dict[str, str] = field(default_factory=dict[str, str])
+    #: Certificates, as PEM text, that pods trust besides the public ones; empty adds none.
+    ca_bundle: str = ""
+    #: Hosts, suffixes and CIDRs that pods reach without the proxy, besides those of the cluster.
+    no_proxy: tuple[str, ...] = ()
+    #: Namespaces whose pods answer DNS.
+    dns_namespaces: tuple[str, ...] = ("kube-system", "openshift-dns")
+    #: CIDRs that the operator's questions come from when no pod asks them: with `reach=proxy`
+    #: the API server's own addresses.
+    operator_cidrs: tuple[str, ...] = ()
+    #: Namespace of KEDA, which asks the environment in scaling mode KEDA.
+    keda_namespace: str = "keda"
+    #: PriorityClass of pods whose template names none; empty takes the cluster's default.
+    priority_class: str = ""
     metrics_host: str = "0.0.0.0"
     metrics_port: int = 9090
     liveness_port: int = 8081

@@ -1,0 +1,59 @@
+"""Which servers a run brings along, and which it only talks to. Pure.
+
+A scorer or a judge is there for a term of the recipe. It runs for the run, it is somebody else's
+(an endpoint is named), or the term has no weight and nobody is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from watercolour.api.recipe import Recipe
+    from watercolour.api.spec import RunSpec
+
+Term = Literal["quality", "judge"]
+
+#: Named recipes that give a server's term no weight. The weights themselves belong to the reward.
+WITHOUT: Mapping[str, frozenset[Term]] = {"hps-only": frozenset[Term]({"judge"})}
+
+
+def needs(recipe: Recipe, term: Term) -> bool:
+    """Whether the recipe gives a term weight; one of an unknown name is taken to."""
+    if recipe.weights is not None:
+        return getattr(recipe.weights, term) > 0
+    return term not in WITHOUT.get(recipe.name, frozenset())
+
+
+def runs_scorer(spec: RunSpec) -> bool:
+    """Whether the run has a scorer of its own, or one that it shares.
+
+    The embedded scorer judges as well, so a run whose recipe needs only the judge has it too.
+    """
+    scorer = spec.scorer
+    if scorer.endpoint or scorer.backend not in ("embedded", "hpsv3"):
+        return False
+    return needs(spec.recipe, "quality") or (scorer.backend == "embedded" and _embedded_judge(spec))
+
+
+def runs_judge(spec: RunSpec) -> bool:
+    """Whether the run has a judge of its own beside the scorer.
+
+    A deployed vision-language model also serves a scorer that asks one for a mark.
+    """
+    judge, scorer = spec.judge, spec.scorer
+    if judge.backend == "openai" and judge.deploy and not judge.endpoint:
+        marks = scorer.backend == "vlm-mark" and not scorer.endpoint
+        return needs(spec.recipe, "judge") or (marks and needs(spec.recipe, "quality"))
+    return _embedded_judge(spec) and not scorer_judges(spec)
+
+
+def scorer_judges(spec: RunSpec) -> bool:
+    """Whether the run's own scorer is its judge too: both embedded, one process."""
+    return runs_scorer(spec) and spec.scorer.backend == "embedded" and _embedded_judge(spec)
+
+
+def _embedded_judge(spec: RunSpec) -> bool:
+    judge = spec.judge
+    return judge.backend == "embedded" and not judge.endpoint and needs(spec.recipe, "judge")
