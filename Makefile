@@ -4,10 +4,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: help setup run test lint bench docs lock clean
+.PHONY: help setup run test lint bench docs lock clean cluster-binaries
 
 help:  ## Explain every target
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup:  ## Install both environments, Chromium, p5 and p5.brush, the scorer's weights
 	@scripts/setup.sh
@@ -15,7 +15,11 @@ setup:  ## Install both environments, Chromium, p5 and p5.brush, the scorer's we
 run: setup  ## Train the tiny policy on this machine and open the report (SPEC=examples/local.yaml)
 	@.venv/bin/watercolour run $(SPEC)
 
-test: setup  ## Everything that proves the code: lint, types, layers, unit and browser tests
+# The control plane's programs are built at the lowest priority while the other tests run; the
+# cluster's tests come last and wait for what is still missing.
+test:  ## Everything that proves the code: lint, types, layers; unit, browser and cluster tests
+	@python3 tests/cluster/ground/binaries.py --background
+	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory lint
 	@.venv/bin/pytest
 
@@ -27,6 +31,9 @@ lint: setup  ## Style, types and layers
 
 bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
 	@for b in bench/[a-z]*.py; do echo "== $$b"; .venv/bin/python $$b; done
+
+cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
+	@python3 tests/cluster/ground/binaries.py
 
 docs: setup  ## Write the generated pages of the reference
 	@.venv/bin/python -m watercolour.api.docs
