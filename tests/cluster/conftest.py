@@ -59,6 +59,14 @@ def api(control_plane: ControlPlane) -> Api:
 
 
 @pytest.fixture(scope="session")
+def crd_installed(control_plane: ControlPlane) -> None:
+    """The resource's CRD is served; fails with the server's words when it was refused."""
+    for path, refusal in control_plane.refused.items():
+        pytest.fail(f"{path.relative_to(ROOT)} was refused: {refusal}", pytrace=False)
+    control_plane.api.list("WatercolourRun")
+
+
+@pytest.fixture(scope="session")
 def fake_nodes(control_plane: ControlPlane, binaries: Binaries) -> Iterator[list[str]]:
     """Two ready nodes of 8 GPUs each and one without, kept alive by KWOK."""
     program = kwok.start(binaries.kwok, control_plane.kubeconfig, control_plane.folder)

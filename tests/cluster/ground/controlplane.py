@@ -21,7 +21,7 @@ from typing import Any, Self
 
 import yaml
 from tests.cluster.ground import pki, processes
-from tests.cluster.ground.api import Api, Json
+from tests.cluster.ground.api import Api, ApiError, Json
 from tests.cluster.ground.processes import Program
 
 READY_WITHIN = 60.0  # seconds; 3 s on an idle machine
@@ -62,6 +62,7 @@ class ControlPlane:
         self._kube = kube
         self._etcd = etcd
         self._crds = crds
+        self.refused: dict[Path, ApiError] = {}
         self._programs: dict[str, Program] = {}
         self._token = secrets.token_hex(16)
         folder.mkdir(parents=True, exist_ok=True)
@@ -99,13 +100,17 @@ class ControlPlane:
         """Start all of it and wait until the API server is ready and the CRDs are established.
 
         CRDs are installed before the controller manager starts: its garbage collector looks for new
-        kinds only every 30 s, and until then children of a deleted custom resource stay.
+        kinds only every 30 s, and until then children of a deleted custom resource stay. A file
+        that the server refuses is noted in `refused` and spoils only the tests that need it.
         """
         self._start_etcd()
         self.start_api_server()
         for path in self._crds:
-            for manifest in yaml.safe_load_all(path.read_text()):
-                self.install(manifest)
+            try:
+                for manifest in yaml.safe_load_all(path.read_text()):
+                    self.install(manifest)
+            except ApiError as refusal:
+                self.refused[path] = refusal
         self._start_controller_manager()
         self._start_scheduler()
 
