@@ -1,0 +1,238 @@
+"""What changes the cluster: server-side apply, delete, status, events.
+
+Each call is safe to repeat. An object that has not changed since this process made it what the
+manifest says is not applied again; that is an optimisation alone, and is forgotten with the
+process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from watercolour_operator import names
+from watercolour_operator.cluster import kinds
+from watercolour_operator.cluster.api import APPLY, MERGE, Api, Bucket, Raw
+from watercolour_operator.cluster.errors import ApiError, NameTaken
+from watercolour_operator.cluster.kinds import BY_NAME, Kind
+from watercolour_operator.cluster.reduce import Entry, Run
+from watercolour_operator.cluster.store import Key, Store
+from watercolour_operator.observed import Child
+
+FIELD_MANAGER = {"fieldManager": names.MANAGER}
+FORCED = {**FIELD_MANAGER, "force": "true"}
+
+
+@dataclass
+class Writer:
+    """Applies and deletes the objects of runs, and tells the store what came of it."""
+
+    api: Api
+    store: Store
+    #: After a restart an object whose annotation names the wanted manifest is taken for what it
+    #: says, and applied again as this rate allows: a restart does not cost a call an object.
+    checks: Bucket = field(default_factory=lambda: Bucket(per_second=5, burst=100))
+
+    async def apply(self, run: Run, manifests: Sequence[Raw]) -> bool:
+        """Make the run's objects what the manifests say, in their order.
+
+        Returns:
+            Whether anything had to be written.
+
+        Raises:
+            NameTaken: an object of a needed name belongs to somebody else.
+            ApiError: the API server refused or did not answer; the rest is not tried.
+            WriteRefused: the Lease is not surely held any more.
+        """
+        key = (run.namespace, run.name)
+        await self._find_unknown(key, run, manifests)
+        written = False
+        for manifest in manifests:
+            written = await self._apply(key, run, manifest) or written
+        return written
+
+    def lacks(self, run: Run, manifests: Sequence[Raw]) -> list[Raw]:
+        """The manifests of which no object is known: they are to be created."""
+        key = (run.namespace, run.name)
+        return [
+            found
+            for found in manifests
+            if self.store.entry(key, found["kind"], found["metadata"]["name"]) is None
+        ]
+
+    async def _find_unknown(self, key: Key, run: Run, manifests: Sequence[Raw]) -> None:
+        """Look for objects of our names that no label shows; ours join the store."""
+        unknown = [
+            (BY_NAME[found["kind"]], found["metadata"]["name"], found["metadata"]["labels"])
+            for found in self.lacks(run, manifests)
+        ]
+        namespace = run.namespace
+        found = await asyncio.gather(
+            *(self.api.get(kind, namespace, name, metadata=True) for kind, name, _ in unknown)
+        )
+        for (kind, name, labels), raw in zip(unknown, found, strict=True):
+            if raw is None:
+                continue
+            if not _is_ours(raw, run, labels):
+                owners = [owner["name"] for owner in raw["metadata"].get("ownerReferences") or ()]
+                raise NameTaken(kind.name, name, " and ".join(owners) or "nobody's run")
+            await self._adopt(kind, run, name, labels)
+
+    async def _adopt(self, kind: Kind, run: Run, name: str, labels: Mapping[str, str]) -> None:
+        """Ours, but without our labels or not seen yet: taken for what apply will make of it."""
+        raw = await self.api.get(kind, run.namespace, name, metadata=not kind.whole)
+        if raw is not None:
+            raw["metadata"]["labels"] = {**(raw["metadata"].get("labels") or {}), **labels}
+            self.store.put(kind, raw)
+
+    async def _apply(self, key: Key, run: Run, manifest: Raw) -> bool:
+        kind, name = BY_NAME[manifest["kind"]], manifest["metadata"]["name"]
+        digest = _digest(manifest)
+        known = self.store.entry(key, kind.name, name)
+        if known is not None and not self._needs(known, kind, run, digest):
+            return False
+        body = _marked(manifest, digest)
+        query = FIELD_MANAGER
+        if known is not None:
+            # Only the object that we know, never a newcomer of the same name.
+            body["metadata"]["uid"] = known.record.uid
+            query = FORCED
+        raw = await self.api.write(
+            "patch", kind, run.namespace, name, body=body, query=query, content=APPLY
+        )
+        made = self.store.put(kind, raw)
+        if made is not None:
+            made.known = (digest, made.mark)
+        return True
+
+    def _needs(self, known: Entry, kind: Kind, run: Run, digest: str) -> bool:
+        """Whether an object that exists has to be applied again."""
+        record = known.record
+        if known.shared is None and known.run_uid != run.uid:
+            raise NameTaken(kind.name, record.name, f"the run with uid {known.run_uid}")
+        if isinstance(record, Child) and record.deleting:
+            return False
+        if known.known is not None:
+            if known.known == (digest, known.mark):
+                return False
+        elif known.applied == digest and not self.checks.take_if_free():
+            return False
+        return not kind.fixed or known.applied in (digest, None)
+
+    async def remove(self, run: Run, kind: Kind, name: str, grace_seconds: int | None) -> bool:
+        """Delete one object of the run; its pods follow, each with its own grace.
+
+        Returns:
+            Whether there was something to delete.
+        """
+        key = (run.namespace, run.name)
+        known = self.store.entry(key, kind.name, name)
+        if known is None or (known.shared is None and known.run_uid != run.uid):
+            return False
+        record = known.record
+        if isinstance(record, Child) and record.deleting:
+            return False
+        body: Raw = {"preconditions": {"uid": record.uid}, "propagationPolicy": "Background"}
+        if grace_seconds is not None and kind.name == "Pod":
+            body["gracePeriodSeconds"] = grace_seconds
+        try:
+            raw = await self.api.write("delete", kind, run.namespace, name, body=body)
+        except ApiError as error:
+            # 404: it is gone already. 409: another object of the name has come.
+            if error.status not in (404, 409):
+                raise
+            self.store.drop(kind, known)
+            return True
+        if raw.get("kind") == kind.name:
+            self.store.put(kind, raw)
+        else:
+            self.store.drop(kind, known)
+        return True
+
+    async def annotate_pod(self, run: Run, name: str, key: str, value: str) -> None:
+        """Set one annotation of a pod; a pod that is gone is no error."""
+        known = self.store.entry((run.namespace, run.name), "Pod", name)
+        if known is None:
+            return
+        metadata = {"uid": known.record.uid, "annotations": {key: value}}
+        try:
+            raw = await self.api.write(
+                "patch",
+                kinds.POD,
+                run.namespace,
+                name,
+                body={"metadata": metadata},
+                query=FIELD_MANAGER,
+                content=MERGE,
+            )
+        except ApiError as error:
+            if error.status not in (404, 409):
+                raise
+            return
+        self.store.put(kinds.POD, raw)
+
+    async def status(self, run: Run, status: Raw) -> None:
+        """Write the run's whole status; refused (409) when the run changed meanwhile."""
+        body = {
+            "apiVersion": names.API_VERSION,
+            "kind": names.KIND,
+            "metadata": {
+                "name": run.name,
+                "uid": run.uid,
+                "resourceVersion": str(run.version),
+            },
+            "status": status,
+        }
+        raw = await self.api.write(
+            "patch",
+            kinds.RUN,
+            run.namespace,
+            run.name,
+            body=body,
+            query=FORCED,
+            content=APPLY,
+            below="status",
+        )
+        self.store.put_run(raw)
+
+    async def delete_run(self, run: Run) -> None:
+        """Delete the run itself: its time to live is over."""
+        conditions = {"uid": run.uid, "resourceVersion": str(run.version)}
+        body: Raw = {"preconditions": conditions, "propagationPolicy": "Background"}
+        await self.api.write("delete", kinds.RUN, run.namespace, run.name, body=body)
+
+    async def fresh_run(self, run: Run) -> Run | None:
+        """The run as the server has it now; None when it is gone or another of its name."""
+        raw = await self.api.get(kinds.RUN, run.namespace, run.name)
+        key = (run.namespace, run.name)
+        if raw is None or raw["metadata"]["uid"] != run.uid:
+            self.store.drop_run(key, run.uid, run.version)
+        if raw is None:
+            return None
+        self.store.put_run(raw)
+        return self.store.runs.get(key) if raw["metadata"]["uid"] == run.uid else None
+
+
+def _is_ours(raw: Raw, run: Run, labels: Mapping[str, str]) -> bool:
+    """By its owner; what several runs share and own by its label."""
+    metadata = raw["metadata"]
+    if shared := labels.get(names.SHARED):
+        return (metadata.get("labels") or {}).get(names.SHARED) == shared
+    if names.KEEP in labels and not metadata.get("ownerReferences"):
+        return (metadata.get("labels") or {}).get(names.RUN) == run.name
+    return any(owner["uid"] == run.uid for owner in metadata.get("ownerReferences") or ())
+
+
+def _digest(manifest: Raw) -> str:
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()
+
+
+def _marked(manifest: Raw, digest: str) -> Raw:
+    metadata: dict[str, Any] = dict(manifest["metadata"])
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), names.APPLIED: digest}
+    return {**manifest, "metadata": metadata}
