@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from peft import get_peft_model
 
-from watercolour.api.spec import Lora, Model, Sampling
+from watercolour.api.spec import Lora, Model
+from watercolour.api.trainer import Decoding
 from watercolour.train import policy, static
 from watercolour.train.sampling import choose
 
@@ -38,7 +39,7 @@ def main() -> None:
     assert loaded.lora is not None
     model: Any = get_peft_model(loaded.model, loaded.lora).eval()
     prompts = prompts_of(loaded.tokenizer, args.rows)
-    sampling = Sampling(max_completion_tokens=args.tokens)
+    sampling = Decoding(args.tokens, top_p=0.95, top_k=20)
     ours, theirs = list[float](), list[float]()
     for round_ in range(args.rounds + 1):
         took = (
@@ -67,7 +68,7 @@ def prompts_of(tokenizer: Any, rows: int) -> list[list[int]]:
     ]
 
 
-def own_loop(model: Any, prompts: list[list[int]], sampling: Sampling, seed: int) -> float:
+def own_loop(model: Any, prompts: list[list[int]], sampling: Decoding, seed: int) -> float:
     """Seconds of ours, the merging of the adapter included."""
     began = time.perf_counter()
     weights = static.merged(model, max(map(len, prompts)) + sampling.max_completion_tokens)
@@ -78,7 +79,7 @@ def own_loop(model: Any, prompts: list[list[int]], sampling: Sampling, seed: int
     return time.perf_counter() - began
 
 
-def plain_generate(model: Any, prompts: list[list[int]], sampling: Sampling) -> float:
+def plain_generate(model: Any, prompts: list[list[int]], sampling: Decoding) -> float:
     """Seconds of transformers' generate with its own sampling."""
     width = max(map(len, prompts))
     pad = model.config.pad_token_id
@@ -111,7 +112,7 @@ def logits_apart(model: Any, prompts: list[list[int]]) -> float:
     ours = static.forward(weights, tokens, place, torch.zeros(shape), 0, None)
     theirs = model(tokens).logits[:, -1]
     # The next greedy token must agree too.
-    greedy = Sampling(top_k=1)
+    greedy = Decoding(1, top_k=1)
     assert choose(ours, torch.zeros(1), greedy)[0] == choose(theirs, torch.zeros(1), greedy)[0]
     return float((ours - theirs).abs().max())
 

@@ -18,6 +18,9 @@ from watercolour.api.part import (
     SecretRef,
 )
 
+#: Begins the id of a policy that ships with the project.
+BUILTIN = "builtin:"
+
 
 class Model(Part):
     """The policy to be trained."""

@@ -26,6 +26,11 @@ class Weights(Part):
     length: Fraction = Field(default=0.05, description="Weight of the sketch's length, 0 to 1.")
     quality: Fraction = Field(default=0.60, description="Weight of the scorer's value, 0 to 1.")
     judge: Fraction = Field(default=0.30, description="Weight of the judge's value, 0 to 1.")
+    pigment: Annotated[float, Field(strict=True, ge=0, lt=1)] = Field(
+        default=0.0,
+        description="Weight of the subject's colours, below 1. A subject without a colour of its "
+        "own, white or unknown, is rewarded by the other weights, raised in proportion.",
+    )
 
     @model_validator(mode="after")
     def _sum_is_one(self) -> Weights:
@@ -56,7 +61,11 @@ class Gate(Part):
 class Recipe(Part):
     """How terms become a reward."""
 
-    name: Line = Field(default="hps-led", description="`hps-only`, `hps-led` or `judge-led`.")
+    name: Line = Field(
+        default="embedded",
+        description="`hps-only`, `hps-led` or `judge-led`, the published ones, or `embedded`: "
+        "hps-led with a share of the subject's colours, for scorer and judge that know no subject.",
+    )
     weights: Weights | None = Field(
         default=None, description="Weights instead of the recipe's own; they sum to 1."
     )

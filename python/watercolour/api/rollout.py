@@ -72,6 +72,13 @@ class Rollout(Record):
     paint_fraction: float | None = Field(
         default=None, ge=0, le=1, description="Share of pixels that are paint, 0 to 1."
     )
+    pigment_share: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of the coloured pigment that has the subject's colour, 0 to 1; None "
+        "for a subject without one.",
+    )
     shapes: int | None = Field(default=None, ge=0, description="Filled shapes painted.")
     js_errors: tuple[str, ...] = Field(
         default=(), description="JavaScript errors of the page, in order."

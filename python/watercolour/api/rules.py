@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from watercolour.api.policy import BUILTIN
 from watercolour.api.problems import ABSENT, Problem
+from watercolour.api.trainer import decoding
 
 if TYPE_CHECKING:
     from watercolour.api.part import Resources
@@ -154,7 +156,8 @@ def _sampling(spec: RunSpec) -> Iterator[Problem]:
     With truncated sampling that is about 0 for a sketch of usual length, and wildly different from
     one rollout to the next, so the run would learn from noise.
     """
-    trainer, sampling = spec.trainer, spec.trainer.sampling
+    trainer = spec.trainer
+    sampling = decoding(trainer.sampling, builtin=spec.model.id.startswith(BUILTIN))
     corrected = trainer.grpo.get("vllm_importance_sampling_correction", True) is not False
     mode = str(trainer.grpo.get("vllm_importance_sampling_mode", "sequence_mask"))
     if trainer.engine != "vllm" or not corrected or mode.startswith("token"):

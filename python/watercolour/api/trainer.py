@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -36,19 +36,54 @@ class Lora(Part):
 
 
 class Sampling(Part):
-    """How completions are drawn."""
+    """How completions are drawn.
 
-    temperature: Above0 = Field(
-        default=1.0, description="Divides the logits; 1 is the policy itself."
+    The loss is taken over the whole distribution, so what topP or topK cut off is never drawn and
+    never learnt from: it may grow unseen until the policy loses its grammar. Large models bear it;
+    for small ones temperature alone is the safe way to draw less wildly.
+    """
+
+    temperature: Above0 | None = Field(
+        default=None,
+        description="Divides the logits; 1 is the policy itself. Unset is 0.7 for builtin policies "
+        "and the published 1 for others.",
     )
-    top_p: Annotated[float, Field(strict=True, gt=0, le=1)] = Field(
-        default=0.95, description="Keep the likeliest tokens up to this probability; 1 keeps all."
+    top_p: Annotated[float, Field(strict=True, gt=0, le=1)] | None = Field(
+        default=None,
+        description="Keep the likeliest tokens up to this probability; 1 keeps all. Unset is 1 for "
+        "builtin policies and the published 0.95 for others.",
     )
-    top_k: Natural = Field(
-        default=20, description="Keep at most so many tokens a step; 0 is no limit."
+    top_k: Natural | None = Field(
+        default=None,
+        description="Keep at most so many tokens a step; 0 is no limit. Unset is 0 for builtin "
+        "policies and the published 20 for others.",
     )
     max_completion_tokens: Annotated[Positive, Field(le=131_072)] = Field(
         default=512, description="Longest completion, in tokens."
+    )
+
+
+class Decoding(NamedTuple):
+    """How completions are drawn, with nothing left open; fields as in :class:`Sampling`."""
+
+    max_completion_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+def decoding(sampling: Sampling, *, builtin: bool) -> Decoding:
+    """What a specification's sampling comes to for a builtin policy, or for another one.
+
+    Others draw as published. A policy of a million parameters that drew so broke its own grammar
+    after some eighty steps; it draws from its whole distribution, a little cooled.
+    """
+    temperature, top_p, top_k = (0.7, 1.0, 0) if builtin else (1.0, 0.95, 20)
+    return Decoding(
+        max_completion_tokens=sampling.max_completion_tokens,
+        temperature=temperature if sampling.temperature is None else sampling.temperature,
+        top_p=top_p if sampling.top_p is None else sampling.top_p,
+        top_k=top_k if sampling.top_k is None else sampling.top_k,
     )
 
 

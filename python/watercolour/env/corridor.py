@@ -1,6 +1,6 @@
 """The corridor: one reply of the policy in, one finished rollout out.
 
-    extract -> gate(static) -> render queue -> gate(painting) -> length, quality, judge -> reward
+    extract -> gate(static) -> render queue -> gate(painting) -> terms -> reward
 
 Each room returns a fuller copy of the rollout. A sketch's fault ends the way with the recipe's
 value of a failed gate. A fault of the infrastructure is tried again and then leaves the rollout
@@ -32,6 +32,7 @@ from watercolour.reward.once import Once
 from watercolour.reward.pool import Pool, Reference
 from watercolour.score.client import ScoreClient
 from watercolour.sketch import gate
+from watercolour.sketch.subjects import Subject, subjects
 
 log = logs.get(__name__)
 
@@ -267,13 +268,21 @@ class Corridor:
         found = await asyncio.gather(
             in_time(deadline, self._quality(key, painting), Reason.SCORER_UNAVAILABLE),
             in_time(deadline, self._judged(key, painting, draw), Reason.JUDGE_UNAVAILABLE),
+            self._pigment(painting, rollout.subject),
         )
-        return measured(rollout, quality=found[0], judge=found[1])
+        return measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
 
     async def _quality(self, key: str, painting: bytes) -> Finding:
         if self._scoring is None:
             return NOT_ASKED
         return await self._scoring.quality(key, painting)
+
+    async def _pigment(self, painting: bytes, subject: str) -> Finding:
+        hued = with_hue(subject)
+        if hued is None:
+            return NOT_ASKED
+        # A thread: a large painting must not hold up the other sessions.
+        return await asyncio.to_thread(measure.pigment, painting, hued)
 
     async def _judged(self, key: str, painting: bytes, draw: Draw) -> Finding:
         if self._rooms.judge is None:
@@ -284,15 +293,22 @@ class Corridor:
         """With the reward, raw and adjusted, where there is one."""
         if rollout.gate_passed is None:
             return rollout
-        reward = self.recipe.combine(rollout.terms, rollout.gate_passed)
+        recipe = self.recipe if with_hue(rollout.subject) else self.recipe.without("pigment")
+        reward = recipe.combine(rollout.terms, rollout.gate_passed)
         adjusted = adjust.adjust(
             reward,
             gate_passed=rollout.gate_passed,
-            judge_weight=self.recipe.weights["judge"],
+            judge_weight=recipe.weights["judge"],
             draw_strength=draw.strength,
             mean_draw_strength=draw.mean_strength,
         )
         return rollout.model_copy(update={"reward": reward, "reward_adjusted": adjusted})
+
+
+def with_hue(subject: str) -> Subject | None:
+    """The shipped subject of that name, if a painting can be told to have its colours."""
+    known = subjects().get(subject)
+    return None if known is None or known.hue is None else known
 
 
 def sketch_key(sketch: str) -> str:
@@ -321,16 +337,18 @@ def refused(rollout: Rollout, violation: Violation) -> Rollout:
     )
 
 
-def measured(rollout: Rollout, *, quality: Finding, judge: Finding) -> Rollout:
+def measured(
+    rollout: Rollout, *, quality: Finding, judge: Finding, pigment: Finding = NOT_ASKED
+) -> Rollout:
     """The admitted rollout with all its terms; None for a term that nobody was asked for."""
     assert rollout.sketch is not None
     timings, versions = dict(rollout.timings), dict(rollout.versions)
     record: dict[str, object] = {}
-    for finding in (quality, judge):
+    for finding in (quality, judge, pigment):
         timings |= finding.timings or {}
         versions |= finding.versions or {}
         record |= finding.record or {}
-    failed = next((one for one in (quality, judge) if one.reason is not None), NOT_ASKED)
+    failed = next((one for one in (quality, judge, pigment) if one.reason is not None), NOT_ASKED)
     return rollout.model_copy(
         update={
             **record,
@@ -339,6 +357,7 @@ def measured(rollout: Rollout, *, quality: Finding, judge: Finding) -> Rollout:
                 "length": terms.length(len(rollout.sketch)),
                 "quality": quality.value,
                 "judge": judge.value,
+                "pigment": pigment.value,
             },
             "timings": timings,
             "versions": versions,

@@ -1,4 +1,4 @@
-"""The two rooms that look at a painting: the scorer's and the judge's."""
+"""What looks at a painting: the rooms of scorer and judge, and the reading of its pigment."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from PIL import UnidentifiedImageError
+
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
+from watercolour.render.paint import decode
+from watercolour.reward import pigment as pigments
 from watercolour.reward import terms
 from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
 from watercolour.reward.pool import Reference
 from watercolour.score.client import Score, ScoreClient
+from watercolour.sketch.subjects import Subject
 
 #: Scores remembered, at some 200 bytes each.
 SCORES = 65_536
@@ -81,6 +86,24 @@ class Scoring:
             timings={"score": time.perf_counter() - began} if asked else None,
             versions={"scorer": f"{score.backend}/{score.version}"},
         )
+
+
+def pigment(painting: bytes, subject: Subject) -> Finding:
+    """The term pigment, and the share for the record.
+
+    Args:
+        painting: PNG.
+        subject: one whose petals have a hue.
+    """
+    try:
+        pixels = decode(painting)
+    except (UnidentifiedImageError, OSError) as error:
+        return Finding(reason=Reason.RENDERER_UNAVAILABLE, detail=f"it sent no picture: {error}")
+    found = pigments.read(pixels, subject)
+    assert found is not None, "the corridor asks about no subject without a hue"
+    return Finding(
+        value=terms.pigment(found.share, found.coverage), record={"pigment_share": found.share}
+    )
 
 
 async def judged(

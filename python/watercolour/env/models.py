@@ -41,6 +41,7 @@ class PaintObservation(Observation):
         default=None, description="Base64 PNG, when reset asked for it with return_image."
     )
     paint_fraction: float | None = None
+    pigment_share: float | None = None
     shapes: int | None = None
     js_errors: list[str] = Field(default_factory=list)
     votes: list[dict[str, Any]] = Field(default_factory=list)

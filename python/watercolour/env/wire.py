@@ -25,6 +25,7 @@ CARRIED = (
     "violations",
     "gate_passed",
     "paint_fraction",
+    "pigment_share",
     "shapes",
     "js_errors",
     "votes",

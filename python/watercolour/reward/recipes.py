@@ -5,6 +5,9 @@
 * a failed gate is a value (the recipe says which), because the sketch is at fault;
 * a term that has weight and no value makes the whole reward unscored (``None``). A sum without
   the missing term would punish a rollout for the scorer's failure.
+
+A term that cannot exist is another matter: a white flower has no pigment of its own. For such a
+subject the recipe is another one, :meth:`Recipe.without` the term, for every member of the group.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 
 #: The terms, in the order in which tables show them.
-TERMS = ("gate", "length", "quality", "judge")
+TERMS = ("gate", "length", "quality", "judge", "pigment")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,16 @@ class Recipe:
     def missing(self, terms: Mapping[str, float | None]) -> tuple[str, ...]:
         """The terms with weight that have no value, in the order of :data:`TERMS`."""
         return tuple(term for term in TERMS if self.needs(term) and terms.get(term) is None)
+
+    def without(self, term: str) -> Recipe:
+        """The recipe for a subject to which the term does not apply.
+
+        The other weights grow in proportion, so that the rewards keep their range.
+        """
+        left = sum(weight for name, weight in self.weights.items() if name != term)
+        whole = sum(self.weights.values())
+        grown = {name: weight * whole / left for name, weight in self.weights.items()}
+        return replace(self, weights={**grown, term: 0.0})
 
     def combine(self, terms: Mapping[str, float | None], gate_passed: bool) -> float | None:
         """See :func:`combine`."""
@@ -79,8 +92,17 @@ def combine(recipe: Recipe, terms: Mapping[str, float | None], gate_passed: bool
 
 def _published(name: str, *, judge: float, quality: float) -> Recipe:
     """One of the published mixes, which share the weights of gate and length."""
-    weights = {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
+    weights = {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge, "pigment": 0.0}
     return Recipe(name=name, weights=weights)
+
+
+#: Ours, for the embedded scorer and judge, which know good painting but no subject: hps-led with
+#: a share of pigment. Without it a policy learns to paint the flower that they like best, whatever
+#: it was asked for.
+_EMBEDDED = Recipe(
+    name="embedded",
+    weights={"gate": 0.05, "length": 0.05, "quality": 0.40, "judge": 0.20, "pigment": 0.30},
+)
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -89,6 +111,7 @@ RECIPES: Mapping[str, Recipe] = {
         _published("hps-only", judge=0.00, quality=0.90),
         _published("hps-led", judge=0.30, quality=0.60),
         _published("judge-led", judge=0.60, quality=0.30),
+        _EMBEDDED,
     )
 }
 

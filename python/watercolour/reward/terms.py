@@ -1,7 +1,7 @@
 """The terms of the reward: pure functions, each 0 to 1.
 
-The figures are those of "Training a coding model to paint watercolours with TRL and OpenEnv"
-(2026), where they were in use, measured and published.
+The figures, save for the pigment's, are those of "Training a coding model to paint watercolours
+with TRL and OpenEnv" (2026), where they were in use, measured and published.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ RAMP_START, RAMP_FULL, RAMP_END = 150.0, 3_000.0, 6_000.0
 
 #: Units of the scorer's mean in one unit of the logistic's argument.
 QUALITY_SCALE = 4.0
+
+#: Share and coverage at which the subject's pigment earns all there is. The pool's loved paintings
+#: have a median share of 0.90 to 1, by subject, and cover 0.09 of the sheet or more.
+FULL_SHARE, FULL_COVERAGE = 0.85, 0.05
 
 
 def length(characters: int) -> float:
@@ -52,6 +56,20 @@ def quality(mu: float) -> float:
         return 1.0 / (1.0 + math.exp(-mu / QUALITY_SCALE))
     grown = math.exp(mu / QUALITY_SCALE)
     return grown / (1.0 + grown)
+
+
+def pigment(share: float, coverage: float) -> float:
+    """How far a painting has its subject's colours; 0 to 1.
+
+    ``min(1, share / 0.85) * min(1, coverage / 0.05)``: a flower's heart may have a colour of its
+    own, and a dab in the right colour is no flower. More paint earns no more, so that a flood of
+    the right colour has no advantage over a flower.
+
+    Args:
+        share: of the coloured pigment, that in the subject's colours, 0 to 1.
+        coverage: share of the sheet in the subject's colours, 0 to 1.
+    """
+    return min(1.0, share / FULL_SHARE) * min(1.0, coverage / FULL_COVERAGE)
 
 
 def vote_value(first: str | None, second: str | None) -> float | None:

@@ -17,7 +17,7 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.api.spec import Sampling
+from watercolour.api.trainer import Decoding
 from watercolour.train import static
 from watercolour.train.sampling import OnRow, Row, Stop, choose, uniforms
 
@@ -29,7 +29,7 @@ Engine = Callable[[Sequence[Sequence[int]], Sequence[int], OnRow, Stop], list[Ro
 def build(
     name: str,
     model: nn.Module,
-    sampling: Sampling,
+    sampling: Decoding,
     ends: frozenset[int],
     *,
     pad: int,
@@ -69,7 +69,7 @@ def _unfit(name: str, why: str) -> InputError:
     )
 
 
-def _static(model: nn.Module, sampling: Sampling, ends: frozenset[int]) -> Engine:
+def _static(model: nn.Module, sampling: Decoding, ends: frozenset[int]) -> Engine:
     def generate(
         prompts: Sequence[Sequence[int]], seeds: Sequence[int], on_row: OnRow, stop: Stop
     ) -> list[Row]:
@@ -83,7 +83,7 @@ def _static(model: nn.Module, sampling: Sampling, ends: frozenset[int]) -> Engin
 class _Sampler:
     """A logits processor that leaves ``generate`` one token to choose: ours."""
 
-    def __init__(self, chance: Tensor, sampling: Sampling) -> None:
+    def __init__(self, chance: Tensor, sampling: Decoding) -> None:
         self.chance = chance
         self.sampling = sampling
         self.logs: list[Tensor] = []
@@ -124,7 +124,7 @@ class _Announcer:
 
 
 def _transformers(
-    model: Any, sampling: Sampling, ends: frozenset[int], pad: int, cache: str | None
+    model: Any, sampling: Decoding, ends: frozenset[int], pad: int, cache: str | None
 ) -> Engine:
     settings = GenerationConfig(
         max_new_tokens=sampling.max_completion_tokens,

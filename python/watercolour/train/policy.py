@@ -13,10 +13,10 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from watercolour.api.errors import InputError
+from watercolour.api.policy import BUILTIN
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Lora, Model
 
-BUILTIN = "builtin:"
 POLICIES = Path(__file__).parent / "policies"
 ADAPTER_FILE = "adapter_model.safetensors"
 #: Parameters up to which one forward pass may hold all rollouts of a step.
@@ -136,7 +136,7 @@ def _lora(model: Any, lora: Lora) -> LoraConfig:
         r=lora.r,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
-        target_modules=lora.targets if isinstance(lora.targets, str) else list(lora.targets),
+        target_modules="all-linear" if lora.targets == ("all-linear",) else list(lora.targets),
         exclude_modules=EXCLUDED if excluded else None,
         bias="none",
         task_type="CAUSAL_LM",

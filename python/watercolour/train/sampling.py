@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from watercolour.api.spec import Sampling
+from watercolour.api.trainer import Decoding
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def uniforms(seeds: Sequence[int], length: int) -> Tensor:
     return torch.stack(rows)
 
 
-def choose(logits: Tensor, chance: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
+def choose(logits: Tensor, chance: Tensor, sampling: Decoding) -> tuple[Tensor, Tensor]:
     """Draw one token a row by inverting the cumulative distribution.
 
     The order is temperature, then top-k, then top-p among what top-k left, as transformers has

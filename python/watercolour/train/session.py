@@ -15,6 +15,7 @@ from watercolour import logs
 from watercolour.api.errors import InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
+from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
 from watercolour.sketch import prompt
 from watercolour.train import artifacts, batches, checkpoint, engines, preflight, settings, summary
@@ -168,9 +169,10 @@ def _painter(
 def _engine(
     spec: RunSpec, policy: policies.Policy, cache: str | None, model: torch.nn.Module
 ) -> engines.Engine:
-    sampling, pad = spec.trainer.sampling, policy.tokenizer.pad_token_id
+    drawn = decoding(spec.trainer.sampling, builtin=settings.is_builtin(spec))
+    pad = policy.tokenizer.pad_token_id
     name, engine = engines.build(
-        spec.trainer.engine, model, sampling, policy.ends, pad=pad, cache=cache
+        spec.trainer.engine, model, drawn, policy.ends, pad=pad, cache=cache
     )
     log.info("generation engine: %s", name)
     return engine

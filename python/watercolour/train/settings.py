@@ -11,9 +11,11 @@ from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 from trl.trainer.grpo_config import GRPOConfig
 
 from watercolour.api.errors import InputError
+from watercolour.api.policy import BUILTIN
 from watercolour.api.reasons import Reason
 from watercolour.api.rules import OWNED_BY_SPEC
 from watercolour.api.spec import RunSpec
+from watercolour.api.trainer import decoding
 from watercolour.train.batches import Batches
 
 #: Further fields that follow from the specification, and where it says so.
@@ -42,6 +44,7 @@ def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOC
             itself, or a value of the wrong kind (InvalidSpec).
     """
     trainer = spec.trainer
+    drawn = decoding(trainer.sampling, builtin=is_builtin(spec))
     check(trainer.grpo)
     settings: dict[str, Any] = {
         # A policy on the CPU computes in its own type and has memory for its activations.
@@ -62,10 +65,10 @@ def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOC
         "num_iterations": batches.reuse,
         "per_device_train_batch_size": batches.per_device,
         "gradient_accumulation_steps": batches.accumulation,
-        "max_completion_length": trainer.sampling.max_completion_tokens,
-        "temperature": trainer.sampling.temperature,
-        "top_p": trainer.sampling.top_p,
-        "top_k": trainer.sampling.top_k,
+        "max_completion_length": drawn.max_completion_tokens,
+        "temperature": drawn.temperature,
+        "top_p": drawn.top_p,
+        "top_k": drawn.top_k,
         "seed": spec.seed % 2**31,
         "shuffle_dataset": False,
         "logging_steps": 1,
@@ -97,7 +100,12 @@ def learning_rate(spec: RunSpec) -> float:
     """
     if spec.trainer.learning_rate is not None:
         return spec.trainer.learning_rate
-    return 7e-4 if spec.model.id.startswith("builtin:") else 5e-5
+    return 7e-4 if is_builtin(spec) else 5e-5
+
+
+def is_builtin(spec: RunSpec) -> bool:
+    """Whether the policy is one of the small ones that ship with the project."""
+    return spec.model.id.startswith(BUILTIN)
 
 
 #: Pass-through fields that :mod:`watercolour.train.batches` has already turned into a plan.

@@ -23,7 +23,8 @@ import torch
 from torch import Tensor
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from watercolour.api.spec import Gate, Sampling
+from watercolour.api.spec import Gate
+from watercolour.api.trainer import Decoding
 from watercolour.sketch import gate, grammar, palettes, prompt
 from watercolour.train import static, tokenizer
 from watercolour.train.sampling import derive_seed
@@ -212,7 +213,7 @@ def gate_pass_rate(model: Any, reader: Any, probes: int, seed: int) -> float:
         static.merged(model, POSITIONS),
         prompts,
         [derive_seed(seed, "sft", index) for index in range(probes)],
-        Sampling(top_p=1.0, top_k=0, max_completion_tokens=320),
+        Decoding(max_completion_tokens=320),
         frozenset([int(model.config.eos_token_id)]),
         on_row=lambda _row, _completion: None,
         stop=lambda: None,

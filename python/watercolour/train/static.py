@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from watercolour.api.spec import Sampling
+from watercolour.api.trainer import Decoding
 from watercolour.train.sampling import OnRow, Row, Stop, choose, uniforms
 
 #: Below this width one thread decodes faster than two: the products are so small that threads
@@ -268,7 +268,7 @@ def generate(
     weights: Weights,
     prompts: Sequence[Sequence[int]],
     seeds: Sequence[int],
-    sampling: Sampling,
+    sampling: Decoding,
     ends: frozenset[int],
     on_row: OnRow,
     stop: Stop,

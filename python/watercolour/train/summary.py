@@ -10,7 +10,7 @@ from typing import Any
 
 from watercolour.train import parquet
 from watercolour.train.artifacts import rollout_files
-from watercolour.train.metrics import Cell, fifths
+from watercolour.train.metrics import Cell, fifths, mean
 
 LIBRARIES = ("watercolour", "torch", "transformers", "trl", "peft", "accelerate", "openenv")
 #: Columns that the summary gives for the first and the last fifth of the steps.
@@ -19,6 +19,7 @@ FIFTHS = {
     "reward_adjusted": "reward_adjusted",
     "reward_adjusted_admitted": "reward_adjusted_admitted",
     "gate_pass": "gate_pass",
+    "pigment_share": "pigment_share",
 }
 
 
@@ -39,6 +40,7 @@ def summarise(
         "steps": len(rows),
         "step_seconds_median": median(steps) if steps else None,
         **_fifths(rows),
+        "pigment_share_by_subject": by_subject(rollouts, "pigment_share"),
         "unscored_rate": _share(line["reward"] is None for line in rollouts),
         "rollouts": len(rollouts),
         "phantom_zeros": sum(line["reward"] == 0 and not line["violations"] for line in rollouts),
@@ -57,6 +59,26 @@ def _fifths(rows: Sequence[Mapping[str, Cell]]) -> dict[str, float | None]:
     for name, column in FIFTHS.items():
         found[f"{name}_first_fifth"], found[f"{name}_last_fifth"] = fifths(rows, column)
     return found
+
+
+def by_subject(
+    rollouts: Sequence[Mapping[str, Any]], field: str
+) -> dict[str, dict[str, float | None]]:
+    """Means of a field over the admitted rollouts of the first and the last fifth, by subject."""
+    steps = sorted({line["step"] for line in rollouts})
+    size = max(1, len(steps) // 5)
+    ends = {"first_fifth": set(steps[:size]), "last_fifth": set(steps[-size:])}
+    return {
+        subject: {
+            end: mean(
+                line.get(field)
+                for line in rollouts
+                if line["subject"] == subject and line["gate_passed"] and line["step"] in within
+            )
+            for end, within in ends.items()
+        }
+        for subject in sorted({line["subject"] for line in rollouts})
+    }
 
 
 def _share(flags: Iterable[bool]) -> float | None:

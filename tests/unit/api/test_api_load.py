@@ -219,8 +219,8 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
     (
         {"recipe": {"weights": {"gate": 0.5}}},
-        "spec.recipe.weights: gate=0.5, length=0.05, quality=0.6, judge=0.3 sum to 1.45, not to 1. "
-        "Lower one or more of them by 0.45 in all.",
+        "spec.recipe.weights: gate=0.5, length=0.05, quality=0.6, judge=0.3, pigment=0 sum to "
+        "1.45, not to 1. Lower one or more of them by 0.45 in all.",
     ),
     (
         {"references": {"tierShares": {"love": 0.25}}},
@@ -244,13 +244,13 @@ REFUSALS: list[tuple[Any, str]] = [
         "would give up first. Set messageTimeoutSeconds to 300, or lower deadlineSeconds.",
     ),
     (
-        {"trainer": {"engine": "vllm", "sampling": {"topK": 0}}},
+        {"model": {"id": "a/b"}, "trainer": {"engine": "vllm", "sampling": {"topK": 0}}},
         "spec.trainer.sampling.topP=0.95: truncated sampling with engine=vllm and the "
         "sequence_mask correction ruins the loss. Set topP to 1 and topK to 0, or "
         "trainer.grpo.vllm_importance_sampling_correction to false.",
     ),
     (
-        {"trainer": {"engine": "vllm", "sampling": {"topP": 1.0}}},
+        {"model": {"id": "a/b"}, "trainer": {"engine": "vllm", "sampling": {"topP": 1.0}}},
         "spec.trainer.sampling.topK=20: truncated sampling with engine=vllm and the "
         "sequence_mask correction ruins the loss. Set topP to 1 and topK to 0, or "
         "trainer.grpo.vllm_importance_sampling_correction to false.",

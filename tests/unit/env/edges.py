@@ -17,8 +17,17 @@ from PIL import Image
 
 Answer = tuple[int, Any]
 
-#: Bytes that nobody decodes.
-PAINTING = b"\x89PNG a painting"
+
+def png(colour: str) -> bytes:
+    """A white sheet, a quarter of it painted in one colour."""
+    sheet, file = Image.new("RGB", (16, 16), "white"), io.BytesIO()
+    sheet.paste(colour, (0, 0, 8, 8))
+    sheet.save(file, "PNG")
+    return file.getvalue()
+
+
+#: What the renderer sends: red, as of a poppy.
+PAINTING = png("#d43428")
 
 SKETCH = """
 function setup() {

@@ -140,7 +140,14 @@ async def test_an_admitted_sketch_comes_back_with_all_that_became_of_it(world: W
     assert (rollout.paint_fraction, rollout.shapes, rollout.mu) == (0.2, 3, 0.0)
     assert len(rollout.references) == len(rollout.votes) == 4
     assert {vote.value for vote in rollout.votes} == {0.5}
-    assert rollout.terms == {"gate": 1.0, "length": 0.0, "quality": 0.5, "judge": 0.5}
+    assert rollout.terms == {
+        "gate": 1.0,
+        "length": 0.0,
+        "quality": 0.5,
+        "judge": 0.5,
+        "pigment": 1.0,
+    }
+    assert rollout.pigment_share == 1.0
     assert rollout.reward == pytest.approx(0.05 + 0.6 * 0.5 + 0.3 * 0.5)
     assert rollout.draw_strength is not None
     assert rollout.reward_adjusted is not None
@@ -484,3 +491,33 @@ def test_the_server_refuses_a_spec_whose_recipe_it_cannot_serve(world: World) ->
         world.spec(judge={"backend": "none"}), renderers=["http://r"], scorer="http://s", judge=None
     )
     assert near.judge is None
+
+
+async def test_the_embedded_recipe_pays_for_the_subjects_colours(world: World) -> None:
+    async with env(world.spec("embedded"), world) as client:
+        red = await ask(client)
+        asked_for_blue = await ask(client, subject="a blue iris")
+    assert red.reward == pytest.approx(0.05 + 0.4 * 0.5 + 0.2 * 0.5 + 0.3)
+    assert asked_for_blue.terms["pigment"] == asked_for_blue.pigment_share == 0.0
+    assert asked_for_blue.reward == pytest.approx(0.05 + 0.4 * 0.5 + 0.2 * 0.5)
+
+
+@pytest.mark.parametrize("subject", ["a white lily", "a heron"])
+async def test_a_subject_without_a_colour_is_rewarded_by_the_other_terms(
+    world: World, subject: str
+) -> None:
+    async with env(world.spec("embedded"), world) as client:
+        rollout = await ask(client, subject=subject)
+    assert rollout.terms["pigment"] is None
+    assert rollout.pigment_share is None
+    assert rollout.unscored_reason is None
+    assert rollout.reward == pytest.approx((0.05 + 0.4 * 0.5 + 0.2 * 0.5) / 0.7)
+
+
+async def test_a_renderer_that_sends_no_picture_leaves_the_rollout_unscored(world: World) -> None:
+    world.renderer.answer = lambda body: edges.painted(painting="bm8gcGljdHVyZQ==")
+    async with env(world.spec("embedded"), world) as client:
+        rollout = await ask(client)
+    assert rollout.reward is None
+    assert rollout.unscored_reason == Reason.RENDERER_UNAVAILABLE
+    assert "no picture" in rollout.unscored_detail

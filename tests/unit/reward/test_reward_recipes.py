@@ -14,7 +14,7 @@ from watercolour.reward.adjust import adjust
 
 share = st.floats(min_value=0, max_value=1)
 term = st.one_of(st.none(), share)
-terms = st.fixed_dictionaries({"length": term, "quality": term, "judge": term})
+terms = st.fixed_dictionaries({"length": term, "quality": term, "judge": term, "pigment": term})
 recipe = st.sampled_from(list(recipes.RECIPES.values()))
 
 
@@ -24,7 +24,26 @@ recipe = st.sampled_from(list(recipes.RECIPES.values()))
 )
 def test_the_recipes_have_the_published_weights(name: str, judge: float, quality: float) -> None:
     weights = recipes.get(spec.Recipe(name=name)).weights
-    assert weights == {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
+    published = {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
+    assert weights == {**published, "pigment": 0.0}
+
+
+def test_the_embedded_recipe_is_hps_led_with_a_share_of_pigment() -> None:
+    weights = recipes.get(spec.Recipe()).weights
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["pigment"] > 0
+    assert weights["quality"] / weights["judge"] == pytest.approx(0.60 / 0.30)
+
+
+@given(recipe, st.sampled_from(["length", "quality", "judge", "pigment"]), terms)
+def test_without_a_term_the_others_keep_their_proportions_and_the_range(
+    one: recipes.Recipe, term: str, values: dict[str, float | None]
+) -> None:
+    less = one.without(term)
+    assert less.range == pytest.approx(one.range)
+    assert not less.needs(term)
+    assert less.combine({**values, term: None}, True) == less.combine({**values, term: 0.3}, True)
+    assert less.weights["gate"] * (1 - one.weights[term]) == pytest.approx(one.weights["gate"])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +98,8 @@ def test_a_term_without_weight_may_be_missing() -> None:
 def test_the_runs_own_weights_replace_the_recipes() -> None:
     own = spec.Weights(gate=0.1, length=0.0, quality=0.9, judge=0.0)
     found = recipes.get(spec.Recipe(name="judge-led", weights=own))
-    assert found.weights == {"gate": 0.1, "length": 0.0, "quality": 0.9, "judge": 0.0}
+    given_ = {"gate": 0.1, "length": 0.0, "quality": 0.9, "judge": 0.0}
+    assert found.weights == {**given_, "pigment": 0.0}
     assert not found.needs("judge")
 
 

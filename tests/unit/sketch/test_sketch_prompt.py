@@ -40,9 +40,9 @@ def test_the_long_prompts_skeleton_passes_the_gate_once_it_paints() -> None:
     text = prompt.messages("a peach hibiscus", "ten-methods")[0]["content"]
     skeleton = extract.extract(text)
     assert skeleton is not None
-    assert codes(skeleton, allow="ten") == ["no_painting_calls"]
+    assert codes(skeleton, allow=["ten"]) == ["no_painting_calls"]
     painting = skeleton.replace("// the painting", "brush.circle(300, 300, 90, true);")
-    assert codes(painting, allow="ten") == []
+    assert codes(painting, allow=["ten"]) == []
 
 
 def test_auto_depends_on_the_model() -> None:
@@ -88,7 +88,7 @@ def test_colours_are_six_hexadecimal_digits() -> None:
 
 def test_a_hue_range_may_pass_through_red() -> None:
     poppy = subjects()["a red poppy"]
-    assert [poppy.has_hue(degrees) for degrees in (350, 0, 15, 30, 340)] == [
+    assert [poppy.has_hue(degrees) for degrees in (350, 0, 12, 30, 340)] == [
         True,
         True,
         True,

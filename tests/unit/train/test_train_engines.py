@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from watercolour.api.errors import InputError, InterruptedRun
 from watercolour.api.reasons import Reason
-from watercolour.api.spec import Sampling
+from watercolour.api.trainer import Decoding
 from watercolour.train import engines, static
 from watercolour.train.sampling import Row, choose, derive_seed, uniforms
 
@@ -61,11 +61,11 @@ def test_static_logits_equal_the_models_at_every_position(adapted: Any) -> None:
 @pytest.mark.parametrize(
     "sampling",
     [
-        Sampling(max_completion_tokens=24, top_k=1),
-        Sampling(max_completion_tokens=24, temperature=0.7, top_p=0.9, top_k=15),
+        Decoding(max_completion_tokens=24, top_k=1),
+        Decoding(max_completion_tokens=24, temperature=0.7, top_p=0.9, top_k=15),
     ],
 )
-def test_engines_write_the_same_rows(adapted: Any, sampling: Sampling) -> None:
+def test_engines_write_the_same_rows(adapted: Any, sampling: Decoding) -> None:
     rows = {}
     for name in ("static", "transformers"):
         _, engine = engines.build(name, adapted, sampling, END, pad=0)
@@ -77,7 +77,7 @@ def test_engines_write_the_same_rows(adapted: Any, sampling: Sampling) -> None:
 
 def test_greedy_rows_are_those_of_plain_generate(adapted: Any) -> None:
     _, engine = engines.build(
-        "static", adapted, Sampling(max_completion_tokens=20, top_k=1), END, pad=0
+        "static", adapted, Decoding(max_completion_tokens=20, top_k=1), END, pad=0
     )
     ours = engine([PROMPTS[0]], [1], silent, on)[0]
     theirs = adapted.generate(
@@ -88,7 +88,7 @@ def test_greedy_rows_are_those_of_plain_generate(adapted: Any) -> None:
 
 @pytest.mark.parametrize("name", ["static", "transformers"])
 def test_a_row_draws_the_same_tokens_whoever_its_neighbours_are(adapted: Any, name: str) -> None:
-    _, engine = engines.build(name, adapted, Sampling(max_completion_tokens=16), END, pad=0)
+    _, engine = engines.build(name, adapted, Decoding(max_completion_tokens=16), END, pad=0)
     together = engine(PROMPTS, SEEDS, silent, on)
     alone = engine([PROMPTS[2]], [SEEDS[2]], silent, on)
     assert alone[0].tokens == together[2].tokens
@@ -97,7 +97,7 @@ def test_a_row_draws_the_same_tokens_whoever_its_neighbours_are(adapted: Any, na
 
 @pytest.mark.parametrize("name", ["static", "transformers"])
 def test_a_row_is_announced_before_longer_ones_end(adapted: Any, name: str) -> None:
-    sampling = Sampling(max_completion_tokens=40, top_p=1.0, top_k=0)
+    sampling = Decoding(max_completion_tokens=40)
     # So many tokens end a row that rows end at different lengths.
     ends = frozenset(range(2, 30))
     _, engine = engines.build(name, adapted, sampling, ends, pad=0)
@@ -122,34 +122,34 @@ def test_stopping_abandons_the_generation(adapted: Any, name: str) -> None:
     def stop() -> None:
         raise InterruptedRun(Reason.INTERRUPTED, "stopped.")
 
-    _, engine = engines.build(name, adapted, Sampling(max_completion_tokens=8), END, pad=0)
+    _, engine = engines.build(name, adapted, Decoding(max_completion_tokens=8), END, pad=0)
     with pytest.raises(InterruptedRun):
         engine(PROMPTS, SEEDS, silent, stop)
 
 
 def test_an_unfit_engine_is_refused_with_a_remedy(adapted: Any) -> None:
     with pytest.raises(InputError, match=r"spec.trainer.engine=vllm.*Set it to auto"):
-        engines.build("vllm", adapted, Sampling(), END, pad=0)
+        engines.build("vllm", adapted, Decoding(8), END, pad=0)
 
 
 def test_choose_keeps_to_top_k_and_top_p() -> None:
     logits = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
     chances = torch.linspace(0, 0.999, 50, dtype=torch.float64)
 
-    def drawn(sampling: Sampling) -> set[int]:
+    def drawn(sampling: Decoding) -> set[int]:
         return {int(choose(logits, c[None], sampling)[0]) for c in chances}
 
-    assert drawn(Sampling(top_k=0, top_p=1.0)) == {0, 1, 2, 3}
-    assert drawn(Sampling(top_k=2, top_p=1.0)) == {0, 1}
-    assert drawn(Sampling(top_k=0, top_p=0.8)) == {0, 1}
-    assert drawn(Sampling(top_k=0, top_p=0.81)) == {0, 1, 2}
+    assert drawn(Decoding(1)) == {0, 1, 2, 3}
+    assert drawn(Decoding(1, top_k=2)) == {0, 1}
+    assert drawn(Decoding(1, top_p=0.8)) == {0, 1}
+    assert drawn(Decoding(1, top_p=0.81)) == {0, 1, 2}
 
 
 def test_choose_draws_in_proportion_and_reports_the_policys_own_log_probability() -> None:
     probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
     chance = uniforms([7], 4000)[0]
     logits = probabilities.log().expand(4000, -1)
-    tokens, logs = choose(logits, chance, Sampling(top_k=0, top_p=1.0))
+    tokens, logs = choose(logits, chance, Decoding(1))
     shares = torch.bincount(tokens, minlength=4) / 4000
     torch.testing.assert_close(shares, probabilities, atol=0.02, rtol=0)
     torch.testing.assert_close(logs, probabilities.log()[tokens])

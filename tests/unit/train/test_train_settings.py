@@ -8,7 +8,7 @@ import pytest
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.api.spec import RunSpec, Trainer, WatercolourRun
+from watercolour.api.spec import Model, RunSpec, Sampling, Trainer, WatercolourRun
 from watercolour.train import batches, session, settings
 from watercolour.train.batches import Batches
 
@@ -29,6 +29,25 @@ def test_the_four_published_changes_reach_trl(tmp_path: Path) -> None:
     assert config.beta == spec.trainer.beta
     assert (config.num_generations, config.generation_batch_size) == (8, 16)
     assert not config.bf16
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "drawn"),
+    [
+        ("builtin:tiny", {}, (0.7, 1.0, 0)),
+        ("owner/name", {}, (1.0, 0.95, 20)),
+        ("owner/name", {"temperature": 0.5}, (0.5, 0.95, 20)),
+        ("builtin:tiny", {"top_p": 0.9, "top_k": 5}, (0.7, 0.9, 5)),
+        # 0 is given, not unset.
+        ("owner/name", {"top_p": 1.0, "top_k": 0}, (1.0, 1.0, 0)),
+    ],
+)
+def test_unset_sampling_suits_the_policy(
+    tmp_path: Path, model: str, given: dict[str, float], drawn: tuple[float, float, int]
+) -> None:
+    spec = RunSpec(model=Model(id=model), trainer=Trainer(sampling=Sampling.model_validate(given)))
+    config = settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
+    assert (config.temperature, config.top_p, config.top_k) == drawn
 
 
 def test_pass_through_fields_reach_trl(tmp_path: Path) -> None:
