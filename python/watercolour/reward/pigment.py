@@ -58,9 +58,8 @@ def read(rgb: Pixels, subject: Subject) -> Pigment | None:
     hue, weight = hue[coloured], saturation[coloured]
     own = within(hue, subject.hue)
     green = within(hue, FOLIAGE) & ~own
-    petals = float(weight[own].sum())
-    leaves = float(weight[green].sum())
-    other = float(weight.sum()) - petals - leaves
+    # Sums of their own: a difference of sums may round to less than nothing.
+    petals, leaves, other = (float(weight[part].sum()) for part in (own, green, ~(own | green)))
     excess = max(0.0, leaves - petals)
     return Pigment(petals / (petals + other + excess), float(own.sum()) / coloured.size)
 

@@ -103,6 +103,19 @@ def test_two_flowers_of_two_colours_share_the_value() -> None:
     assert 0.4 < value(half) < 0.8
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_share_and_coverage_never_leave_0_to_1(seed: int) -> None:
+    # Thousands of pixels of two hues and many strengths: where sums round.
+    strength = np.random.default_rng(seed).uniform(0, 1, (96, 96, 1))
+    pixels = np.asarray(255 - strength * (40, 200, 210), np.uint8)
+    pixels[: seed + 1] = np.asarray(255 - strength[: seed + 1] * (150, 60, 170), np.uint8)
+    pixels[-1] = 255
+    found = pigment.read(pixels, POPPY)
+    assert found is not None
+    assert 0 <= found.share <= 1
+    assert 0 <= found.coverage <= 1
+
+
 def test_a_white_flower_has_no_value_instead_of_0() -> None:
     assert pigment.read(flower("#fdfbf4"), subjects()["a white lily"]) is None
 
