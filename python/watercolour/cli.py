@@ -224,7 +224,7 @@ def gate(file: Path, allow: str, json_: bool) -> None:
     from watercolour.local import files
     from watercolour.sketch import gate as checks
 
-    names = allow if allow in ("all", "ten") else tuple(filter(None, allow.split(",")))
+    names = tuple(filter(None, allow.split(",")))
     verdict = checks.inspect(files.read_sketch(file), Gate.model_validate({"allow": names}))
     if verdict.violations:
         _refuse(verdict.violations, json_)

@@ -188,7 +188,7 @@ def _kind(schema: dict[str, Any], schemas: Schemas) -> str:
 def _number(schema: dict[str, Any]) -> str:
     word = _TYPES.get(schema["type"], "number")
     low, high = schema.get("minimum"), schema.get("maximum")
-    if low is not None and high is not None:
+    if low is not None and high not in (None, part.MOST):
         return f"{word}, {low:g} to {high:,}".replace(",", " ").replace("  ", ", ")
     if low is not None:
         return f"{word}, {low:g} or more"

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    REPOSITORY,
     Flag,
     Line,
     Name,
@@ -36,7 +37,7 @@ class Storage(Part):
 class Hub(Part):
     """Push checkpoints and the summary to the hub. A failed push never stops the run."""
 
-    repo: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] = Field(
+    repo: Annotated[str, Field(pattern=REPOSITORY, max_length=300)] = Field(
         description="Repository, as owner/name."
     )
     secret_ref: SecretRef = Field(description="An access token that may write there.")
@@ -96,7 +97,7 @@ class RestartPolicy(Part):
 class Cleanup(Part):
     """When the objects of a finished run go. GPUs are always given back at once."""
 
-    ttl_seconds: Annotated[int, Field(strict=True, ge=0)] = Field(
+    ttl_seconds: Natural = Field(
         default=3600, description="Seconds that the finished trainer's pod stays, for its log."
     )
     run_ttl_seconds_succeeded: WholeSeconds | None = Field(
@@ -107,13 +108,17 @@ class Cleanup(Part):
     )
 
 
+Addresses = Annotated[
+    tuple[Annotated[str, Field(max_length=50)], ...],
+    Field(max_length=32),
+]
+
+
 class Egress(Part):
     """What may be reached outside the cluster; each a list of CIDRs, or the one word `all`."""
 
-    trainer: tuple[str, ...] = Field(
-        default=(), description="For the trainer: model hub and tracking."
-    )
-    env: tuple[str, ...] = Field(
+    trainer: Addresses = Field(default=(), description="For the trainer: model hub and tracking.")
+    env: Addresses = Field(
         default=(), description="For the environment: a scorer or judge outside the cluster."
     )
 

@@ -1,7 +1,8 @@
 """What every part of the specification is made of: the base model and the kinds of values.
 
 Numbers and booleans are strict, as they are to the API server: ``"3"`` is text and ``true`` is no
-number. Field names are camelCase in YAML and JSON and snake_case in Python.
+number. Patterns spell their characters out, because ``\\w`` and ``\\s`` mean less to the API server
+than to Python. Field names are camelCase in YAML and JSON and snake_case in Python.
 """
 
 from __future__ import annotations
@@ -55,31 +56,43 @@ FIXED = Mark("FIXED")
 
 #: A Kubernetes name: RFC 1123, at most 63 characters.
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
-#: A run's name, short enough that every object of the run has a name.
-RUN_NAME = r"^[a-z0-9]([-a-z0-9]{0,49}[a-z0-9])?$"
+#: A run's name, short enough that every object of the run has a name; a Service's has to begin
+#: with a letter.
+RUN_NAME = r"^[a-z]([-a-z0-9]{0,49}[a-z0-9])?$"
 #: An HTTP address without credentials.
-HTTP_URL = r"^https?://[^\s/@]+(/\S*)?$"
+HTTP_URL = r"^https?://[!-.0-?A-~]+(/[!-~]*)?$"
 #: A Kubernetes quantity, such as 500m, 2 or 16Gi.
-QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"
+QUANTITY = r"^[0-9]{1,18}(\.[0-9]{1,9})?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"
 #: Owner, name and commit or tag of a data set.
-PINNED_DATASET = r"^[\w.-]+/[\w.-]+@[\w./-]+$"
+PINNED_DATASET = r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+@[A-Za-z0-9_./-]+$"
+#: Owner and name of a repository on the hub.
+REPOSITORY = r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$"
 #: A container image.
-IMAGE = r"^[\w.-]+(:[0-9]+)?(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$"
+IMAGE = r"^[A-Za-z0-9_.-]+(:[0-9]+)?(/[A-Za-z0-9_.-]+)*(:[A-Za-z0-9_.-]+)?(@sha256:[0-9a-f]{64})?$"
 #: One line of text with something in it.
-LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+#: Largest whole number: what 32 bits hold.
+MOST = 2**31 - 1
 
 
 def _plain_number(value: Any) -> Any:
-    """``cpu: 2`` and ``cpu: 0.5`` are quantities, although YAML takes them for numbers."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return f"{value:.12g}" if is_number else value
+    """``cpu: 2`` is a quantity, although YAML takes it for a number; 0.5 is not to Kubernetes."""
+    whole = _whole(value)
+    return str(whole) if isinstance(whole, int) and not isinstance(whole, bool) else value
 
 
+def _whole(value: Any) -> Any:
+    """``3.0`` and ``1e3`` are whole numbers, as they are to the API server."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+#: Stands last in an annotation: constraints that follow it would not reach the schemas.
+WHOLE = BeforeValidator(_whole)
+Positive = Annotated[int, Field(strict=True, ge=1, le=MOST), WHOLE]
+Natural = Annotated[int, Field(strict=True, ge=0, le=MOST), WHOLE]
+WholeSeconds = Positive
 Fraction = Annotated[float, Field(strict=True, ge=0, le=1)]
-Positive = Annotated[int, Field(strict=True, ge=1)]
-Natural = Annotated[int, Field(strict=True, ge=0)]
 Seconds = Annotated[float, Field(strict=True, gt=0)]
-WholeSeconds = Annotated[int, Field(strict=True, ge=1)]
 Above0 = Annotated[float, Field(strict=True, gt=0)]
 Flag = Annotated[bool, Field(strict=True)]
 Line = Annotated[str, Field(pattern=LINE, max_length=1000)]
@@ -87,7 +100,11 @@ Name = Annotated[str, Field(pattern=DNS_LABEL)]
 Url = Annotated[str, Field(pattern=HTTP_URL, max_length=2000)]
 Image = Annotated[str, Field(pattern=IMAGE, max_length=500)]
 Quantity = Annotated[str, BeforeValidator(_plain_number), Field(pattern=QUANTITY)]
-PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET)]
+PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET, max_length=300)]
+#: A name of a method or of a module, and a list of such.
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=100)]
+Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=100)]
+Quantities = Annotated[dict[str, Quantity], Field(max_length=12)]
 
 
 class SecretRef(Part):
@@ -100,10 +117,10 @@ class SecretRef(Part):
 class Resources(Part):
     """Kubernetes requests and limits of one container; what is unset takes the operator's value."""
 
-    requests: dict[str, Quantity] = Field(
+    requests: Quantities = Field(
         default_factory=dict,
         description="Least amounts, such as `cpu: 2`, `memory: 16Gi`, `nvidia.com/gpu: 1`.",
     )
-    limits: dict[str, Quantity] = Field(
+    limits: Quantities = Field(
         default_factory=dict, description="Greatest amounts, in the same units."
     )

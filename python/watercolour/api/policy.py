@@ -71,6 +71,7 @@ class Prompts(Part):
     subjects: tuple[Line, ...] = Field(
         default=("a peach hibiscus", "a blue iris", "a red poppy", "a yellow daisy"),
         min_length=1,
+        max_length=1000,
         description="Subjects, in turn, one a group.",
     )
     dataset: Annotated[PromptDataset | None, CLUSTER] = Field(

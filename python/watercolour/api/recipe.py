@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,7 @@ from watercolour.api.part import (
     PinnedDataset,
     Positive,
     Seconds,
+    Words,
 )
 from watercolour.api.problems import refuse, sum_problem
 
@@ -41,10 +42,10 @@ class Weights(Part):
 class Gate(Part):
     """What a sketch must respect before it can score."""
 
-    allow: Literal["all", "ten"] | tuple[str, ...] = Field(
-        default="all",
-        description="Allowed p5.brush methods: `all` exports, the `ten` of the prompt, or a list "
-        "of names.",
+    allow: Words = Field(
+        default=("all",),
+        description="Allowed p5.brush methods, by name; or the one word `all` for every export, or "
+        "`ten` for those of the prompt.",
     )
     min_paint_fraction: Fraction = Field(
         default=0.005, description="Least share of painted pixels; below it the canvas is blank."

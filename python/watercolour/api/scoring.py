@@ -102,7 +102,7 @@ class JudgeCache(Part):
     """Verdicts are kept by sketch, reference, criteria, model and order."""
 
     enabled: Flag = Field(default=True, description="Ask once for the same comparison.")
-    url: Annotated[str | None, CLUSTER] = Field(
+    url: Annotated[Line | None, CLUSTER] = Field(
         default=None, description="A Redis or Valkey server that several runs share."
     )
 
@@ -119,7 +119,7 @@ class Judge(Part):
         default=None, description="Base URL of an OpenAI-compatible API, with its `/v1`."
     )
     model: Line = Field(default="embedded", description="Model's name at that endpoint.")
-    criteria: str | None = Field(
+    criteria: Annotated[str, Field(max_length=20_000)] | None = Field(
         default=None,
         description="What makes a painting win, in words; unset is the published text.",
     )

@@ -68,9 +68,9 @@ __all__ = [
 
 
 class RunSpec(Part):
-    """All of a run. ``RunSpec()`` is the embedded default."""
+    """All of a run. Left empty, it is the embedded default."""
 
-    seed: Annotated[Natural, FIXED, Field(le=2**31 - 1)] = Field(
+    seed: Annotated[Natural, FIXED] = Field(
         default=1, description="Seeds prompts, sampling, draws and renders."
     )
     model: Annotated[Model, FIXED] = Field(

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    MOST,
+    WHOLE,
     Above0,
     Flag,
     Fraction,
@@ -16,6 +18,8 @@ from watercolour.api.part import (
     Part,
     Positive,
     Resources,
+    Word,
+    Words,
 )
 
 
@@ -29,9 +33,10 @@ class Lora(Part):
     dropout: Fraction = Field(
         default=0.0, description="Share of the adapter's inputs dropped in training, 0 to 1."
     )
-    targets: str | tuple[str, ...] = Field(
-        default="all-linear",
-        description="`all-linear` (vision tower and head excluded) or module names.",
+    targets: Words = Field(
+        default=("all-linear",),
+        description="Module names; or the one word `all-linear`, which leaves vision tower and "
+        "head out.",
     )
 
 
@@ -58,7 +63,7 @@ class Sampling(Part):
         description="Keep at most so many tokens a step; 0 is no limit. Unset is 0 for builtin "
         "policies and the published 20 for others.",
     )
-    max_completion_tokens: Annotated[Positive, Field(le=131_072)] = Field(
+    max_completion_tokens: Annotated[int, Field(strict=True, ge=1, le=131_072), WHOLE] = Field(
         default=512, description="Longest completion, in tokens."
     )
 
@@ -112,7 +117,7 @@ class Trainer(Part):
     rollouts_per_step: Positive = Field(
         default=16, description="Rollouts per optimizer step; a multiple of groupSize."
     )
-    group_size: Annotated[int, Field(strict=True, ge=2)] = Field(
+    group_size: Annotated[int, Field(strict=True, ge=2, le=MOST), WHOLE] = Field(
         default=8, description="Rollouts that share prompt, references and draw."
     )
     learning_rate: Above0 | None = Field(
@@ -120,7 +125,7 @@ class Trainer(Part):
         description="Peak learning rate. Unset is 7e-4 for builtin policies, which are small, and "
         "the published 5e-5 for others.",
     )
-    lr_scheduler: str = Field(
+    lr_scheduler: Word = Field(
         default="constant_with_warmup", description="A scheduler of transformers, by name."
     )
     warmup_steps: Natural = Field(

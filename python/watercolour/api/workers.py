@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    WHOLE,
     Flag,
     Image,
     Name,
@@ -18,7 +19,7 @@ from watercolour.api.part import (
     Seconds,
 )
 
-Side = Annotated[int, Field(strict=True, ge=64, le=1024)]
+Side = Annotated[int, Field(strict=True, ge=64, le=1024), WHOLE]
 
 
 class Scaling(Part):

@@ -60,9 +60,9 @@ def allowed(options: Gate) -> frozenset[str]:
     Raises:
         InputError: a listed name is not an export of the library.
     """
-    if options.allow == "all":
+    if options.allow == ("all",):
         return METHODS
-    if options.allow == "ten":
+    if options.allow == ("ten",):
         return TEN | {"load"}
     unknown = sorted(set(options.allow) - METHODS)
     if unknown:

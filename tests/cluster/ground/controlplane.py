@@ -295,7 +295,7 @@ class ControlPlane:
 
 
 def _established(crd: Json) -> bool:
-    conditions = crd.get("status", {}).get("conditions", [])
+    conditions = crd.get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 

@@ -162,9 +162,9 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
 
 
 def test_the_ten_are_enforced_when_asked_for() -> None:
-    assert codes(framed("brush.load(); brush.noStroke();"), allow="ten") == []
-    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow="ten") == ["unknown_brush_method"]
-    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow="all") == []
+    assert codes(framed("brush.load(); brush.noStroke();"), allow=["ten"]) == []
+    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow=["ten"]) == ["unknown_brush_method"]
+    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow=["all"]) == []
 
 
 def test_a_list_of_names_is_enforced() -> None:

@@ -1,0 +1,345 @@
+"""The rules of :mod:`watercolour.api.rules` in CEL, for the API server.
+
+Each rule stands at the model that it speaks of. Its message names field, value and remedy in the
+words of the Python rule; a test holds the two to the same verdict, on a real API server. ``self``
+has every default filled in, so only fields without one are asked for with ``has()``.
+
+What CEL cannot say stays with Python alone: which fields TRL knows, which recipes and scorers
+exist. The operator reports those as a condition with reason InvalidSpec.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from watercolour.api import part, rules
+from watercolour.api.policy import BUILTIN, Prompts
+from watercolour.api.recipe import References, TierShares, Weights
+from watercolour.api.spec import RunSpec
+from watercolour.api.status import Phase
+from watercolour.api.trainer import Sampling, decoding
+
+#: An expression in a message.
+_EXPRESSION = re.compile(r"\{([^{}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of ``x-kubernetes-validations``."""
+
+    expression: str
+    #: Field and value, fault and remedy; ``{…}`` holds a CEL expression.
+    message: str
+    #: The field at fault, relative to the schema that has the rule.
+    field: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """The entry as the API server reads it.
+
+        The message is made by one ``format``: the API server counts a sum of texts that holds a
+        number's text as endlessly long.
+        """
+        entry = {"rule": self.expression, "message": _EXPRESSION.sub("…", self.message)}
+        values = _EXPRESSION.findall(self.message)
+        if values:
+            form = _EXPRESSION.sub("%s", self.message.replace("%", "%%"))
+            entry["messageExpression"] = f"{_text(form)}.format([{', '.join(values)}])"
+        if self.field:
+            entry["fieldPath"] = self.field
+        return entry
+
+
+def by_model() -> dict[str, tuple[Rule, ...]]:
+    """Every rule, by the name of the model, or of the model and its field, that has it."""
+    return {
+        "WatercolourRun": (_name(), *_fixed()),
+        "RunSpec": (*_env(), *_terms(), *_sampling(), _thinking(), _mark()),
+        "Model": tuple(_model()),
+        "Prompts": (_subjects(),),
+        "Weights": (_sum(Weights, "recipe.weights"),),
+        "TierShares": (_sum(TierShares, "references.tierShares"),),
+        "References": (_sources(),),
+        "Trainer": tuple(_trainer()),
+        "Trainer.grpo": tuple(_owned()),
+        "Renderers": tuple(_replicas()),
+        "Scaling": (_at_most("renderers.scaling", "min", "max"),),
+        "Canvas": (_at_most("renderers.canvas", "minSide", "maxSide"),),
+        "Checkpoint": (_checkpoint(),),
+        "Judge": tuple(_judge()),
+        "Egress": (_cidrs("trainer"), _cidrs("env")),
+        "Resources": (_requests(),),
+    }
+
+
+def fixed_paths(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, bool]]:
+    """Paths of fields that are fixed once the run has started, and whether they may be unset."""
+    for name, info in part.fields_of(model).items():
+        path = f"{prefix}.{name}"
+        below = part.submodel(info.annotation)
+        if part.FIXED in info.metadata:
+            default = info.get_default(call_default_factory=True)
+            yield path, default in (None, ())
+        elif below is not None:
+            yield from fixed_paths(below, path)
+
+
+def _name() -> Rule:
+    return Rule(
+        f"self.metadata.name.matches({_text(part.RUN_NAME)})",
+        "metadata.name={self.metadata.name}: not a run's name. Use 1 to 51 small letters, digits "
+        "and dashes, beginning with a letter and ending with a letter or digit.",
+    )
+
+
+def _fixed() -> Iterator[Rule]:
+    """Transition rules for what cannot change once the run has started."""
+    phase = "oldSelf.status.phase"
+    pending = f"!has(oldSelf.status) || !has({phase}) || {phase} == {_text(Phase.PENDING)}"
+    for path, optional in fixed_paths(RunSpec, "spec"):
+        same = f"self.{path} == oldSelf.{path}"
+        if optional:
+            same = f"has(self.{path}) == has(oldSelf.{path}) && (!has(self.{path}) || {same})"
+        yield Rule(
+            f"{pending} || ({same})",
+            f"{path}: fixed once the run has started (phase {{{phase}}}). "
+            "Set it back, or make a new run.",
+            f".{path}",
+        )
+
+
+def _env() -> Iterator[Rule]:
+    for demand in ("trainer.rolloutsPerStep", "trainer.guards.probes"):
+        yield Rule(
+            f"self.env.sessions >= self.{demand}",
+            f"spec.env.sessions={{self.env.sessions}}: below {demand}={{self.{demand}}}, so the "
+            f"environment would refuse the rest. Set sessions to {{self.{demand}}} or more.",
+            ".env.sessions",
+        )
+    yield Rule(
+        "self.env.messageTimeoutSeconds > self.renderers.deadlineSeconds",
+        "spec.env.messageTimeoutSeconds={self.env.messageTimeoutSeconds}: not above "
+        "renderers.deadlineSeconds={self.renderers.deadlineSeconds}, so clients would give up "
+        "first. Set messageTimeoutSeconds to {5.0 * self.renderers.deadlineSeconds}, or lower "
+        "deadlineSeconds.",
+        ".env.messageTimeoutSeconds",
+    )
+
+
+def _terms() -> Iterator[Rule]:
+    """A term with a weight needs somebody who gives its value."""
+    for server, term, backends in (
+        ("scorer", "quality", "embedded or hpsv3"),
+        ("judge", "judge", "embedded or openai"),
+    ):
+        weight = f"self.recipe.weights.{term}"
+        yield Rule(
+            f"self.{server}.backend != 'none' || !has(self.recipe.weights) || {weight} <= 0.0",
+            f"spec.{server}.backend=none: recipe.weights.{term}={{{weight}}} needs a {server}. "
+            f"Set backend to {backends}, or the weight to 0.",
+            f".{server}.backend",
+        )
+
+
+def _sampling() -> Iterator[Rule]:
+    small = decoding(Sampling(), builtin=True)
+    large = decoding(Sampling(), builtin=False)
+    grpo = "self.trainer.grpo"
+    correction, mode = "vllm_importance_sampling_correction", "vllm_importance_sampling_mode"
+    harmless = (
+        f"self.trainer.engine != 'vllm' || (has({grpo}) && "
+        f"((has({grpo}.{correction}) && !{grpo}.{correction}) || "
+        f"(has({grpo}.{mode}) && {grpo}.{mode}.startsWith('token'))))"
+    )
+    for field, ours, theirs, bound in (
+        ("topP", small.top_p, large.top_p, ">= 1.0"),
+        ("topK", small.top_k, large.top_k, "<= 0"),
+    ):
+        at = f"self.trainer.sampling.{field}"
+        default = f"self.model.id.startsWith({_text(BUILTIN)}) ? {ours!r} : {theirs!r}"
+        value = f"(has({at}) ? {at} : {default})"
+        yield Rule(
+            f"{harmless} || {value} {bound}",
+            f"spec.trainer.sampling.{field}={{{value}}}: truncated sampling with engine=vllm and "
+            "importance sampling correction by the sequence ruins the loss. Set topP to 1 and topK "
+            f"to 0, or trainer.grpo.{correction} to false.",
+            f".trainer.sampling.{field}",
+        )
+
+
+def _thinking() -> Rule:
+    tokens, least = "self.trainer.sampling.maxCompletionTokens", rules.LEAST_THINKING_TOKENS
+    return Rule(
+        f"!self.prompts.thinking || {tokens} >= {least}",
+        f"spec.trainer.sampling.maxCompletionTokens={{{tokens}}}: leaves no room for a sketch "
+        f"after prompts.thinking=true. Set it to {least} or more, or set prompts.thinking to "
+        "false.",
+        ".trainer.sampling.maxCompletionTokens",
+    )
+
+
+def _mark() -> Rule:
+    return Rule(
+        "self.scorer.backend != 'vlm-mark' || has(self.scorer.endpoint) || "
+        "self.judge.backend == 'openai'",
+        "spec.scorer.endpoint: backend=vlm-mark needs a vision-language model. "
+        "Name its base URL, or set judge.backend to openai.",
+        ".scorer.endpoint",
+    )
+
+
+def _model() -> Iterator[Rule]:
+    is_folder = "self.id.matches('^[./~]')"
+    yield Rule(
+        f"{is_folder} || self.id.matches('^[^/]+(/[^/]+)?$')",
+        "spec.model.id={self.id}: neither a folder nor owner/name on the hub. "
+        "Write ./{self.id} for a folder.",
+        ".id",
+    )
+    yield Rule(
+        f"!has(self.revision) || !{is_folder}",
+        "spec.model.revision={self.revision}: model.id is a folder. Leave revision out.",
+        ".revision",
+    )
+
+
+def _subjects() -> Rule:
+    default = json.dumps(list(Prompts.model_fields["subjects"].default))
+    return Rule(
+        f"!has(self.dataset) || self.subjects == {default}",
+        "spec.prompts.dataset={self.dataset.id}: subjects are given too. Leave one of "
+        "prompts.subjects and prompts.dataset out.",
+        ".dataset",
+    )
+
+
+def _sum(model: type[BaseModel], path: str) -> Rule:
+    names = list(part.fields_of(model))
+    total = "(" + " + ".join(f"self.{name}" for name in names) + ")"
+    shown = ", ".join(f"{name}={{self.{name}}}" for name in names)
+    return Rule(
+        f"{total} - 1.0 <= 0.000001 && 1.0 - {total} <= 0.000001",
+        f"spec.{path}: {shown} sum to {{{total}}}, not to 1. "
+        f"{{{total} < 1.0 ? 'Raise' : 'Lower'}} one or more of them by "
+        f"{{{total} < 1.0 ? 1.0 - {total} : {total} - 1.0}} in all.",
+    )
+
+
+def _sources() -> Rule:
+    default = References.model_fields["pool"].default
+    given = [f"(self.pool == {_text(default)} ? 0 : 1)"]
+    given += [f"(has(self.{name}) ? 1 : 0)" for name in ("dataset", "claim", "configMap")]
+    return Rule(
+        f"{' + '.join(given)} <= 1",
+        "spec.references: more than one source is given. Keep one of pool, dataset, claim and "
+        "configMap.",
+    )
+
+
+def _trainer() -> Iterator[Rule]:
+    rollouts, group = "self.rolloutsPerStep", "self.groupSize"
+    fit = f"{rollouts} < {group} ? {group} : {rollouts} / {group} * {group}"
+    yield Rule(
+        f"{rollouts} % {group} == 0",
+        f"spec.trainer.rolloutsPerStep={{{rollouts}}}: not a multiple of groupSize={{{group}}}. "
+        f"Set rolloutsPerStep to {{{fit}}}.",
+        ".rolloutsPerStep",
+    )
+    yield Rule(
+        f"{rollouts} % (self.replicas * self.processes) == 0",
+        f"spec.trainer.rolloutsPerStep={{{rollouts}}}: not a multiple of replicas={{self.replicas}}"
+        " times processes={self.processes}. Let each process have the same number of rollouts.",
+        ".rolloutsPerStep",
+    )
+
+
+def _owned() -> Iterator[Rule]:
+    for name, owner in rules.OWNED_BY_SPEC.items():
+        yield Rule(
+            f"!has(self.{name})",
+            f"spec.trainer.grpo.{name}: set by {owner}. Set {owner} instead.",
+        )
+
+
+def _replicas() -> Iterator[Rule]:
+    mode = "self.scaling.mode"
+    yield Rule(
+        f"!has(self.replicas) || {mode} == 'External'",
+        f"spec.renderers.replicas={{self.replicas}}: scaling.mode is {{{mode}}}. "
+        "Leave replicas out, or set renderers.scaling.mode to External.",
+        ".replicas",
+    )
+    yield Rule(
+        f"has(self.replicas) || {mode} != 'External'",
+        "spec.renderers.replicas: scaling.mode is External, whose scale needs a number to begin "
+        "with. Set replicas to it, such as 0.",
+        ".replicas",
+    )
+
+
+def _at_most(path: str, low: str, high: str) -> Rule:
+    return Rule(
+        f"self.{low} <= self.{high}",
+        f"spec.{path}.{low}={{self.{low}}}: above {high}={{self.{high}}}. "
+        f"Set {low} to {{self.{high}}} or less, or raise {high}.",
+        f".{low}",
+    )
+
+
+def _checkpoint() -> Rule:
+    return Rule(
+        "has(self.claim) != has(self.id)",
+        "spec.scorer.checkpoint: needs exactly one of claim and id. "
+        "Name the claim that holds the weights, or the hub model.",
+    )
+
+
+def _judge() -> Iterator[Rule]:
+    yield Rule(
+        "self.backend != 'openai' || has(self.endpoint) || has(self.deploy)",
+        "spec.judge.endpoint: backend=openai needs an endpoint. Name the base URL of an "
+        "OpenAI-compatible API, such as http://127.0.0.1:8000/v1.",
+        ".endpoint",
+    )
+    yield Rule(
+        "!has(self.endpoint) || !has(self.deploy)",
+        "spec.judge.deploy={self.deploy.model}: judge.endpoint is given too. "
+        "Keep one of endpoint and deploy.",
+        ".deploy",
+    )
+
+
+def _cidrs(component: str) -> Rule:
+    sound = "(e == 'all' || (isCIDR(e) && cidr(e) == cidr(e).masked()))"
+    entries = f"self.{component}"
+    return Rule(
+        f"!has({entries}) || {entries}.all(e, {sound})",
+        f"spec.egress.{component}={{{entries}.filter(e, !{sound})[0]}}: not a CIDR. "
+        "Write 203.0.113.0/24, or all.",
+        f".{component}",
+    )
+
+
+def _requests() -> Rule:
+    request, limit = _quantity("self.requests[name]"), _quantity("self.limits[name]")
+    above = f"name in self.limits && {request}.isGreaterThan({limit})"
+    name = f"self.requests.filter(name, {above})[0]"
+    return Rule(
+        f"!has(self.requests) || !has(self.limits) || !self.requests.exists(name, {above})",
+        f"requests.{{{name}}}: above its limit. Lower the request, or raise the limit.",
+        ".requests",
+    )
+
+
+def _quantity(value: str) -> str:
+    """A quantity out of a text or a whole number."""
+    return f"(type({value}) == int ? quantity('0').add(int({value})) : quantity({value}))"
+
+
+def _text(value: str) -> str:
+    """A CEL string."""
+    return json.dumps(value, ensure_ascii=False)
