@@ -13,6 +13,7 @@ from tests.cluster.ground import clusters, kwok
 from tests.cluster.ground.api import Api
 from tests.cluster.ground.clusters import Binaries
 from tests.cluster.ground.controlplane import ControlPlane
+from tests.cluster.ground.faultproxy import FaultProxy
 from tests.cluster.ground.podplayer import PodPlayer
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +114,13 @@ def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> It
     api.until_one("ServiceAccount", "default", name)
     yield name
     api.delete("Namespace", name)
+
+
+@pytest.fixture
+def proxy(control_plane: ControlPlane) -> Iterator[FaultProxy]:
+    """A fault proxy of the test's own; `proxy.kubeconfig(token, path)` leads through it."""
+    with FaultProxy(control_plane) as running:
+        yield running
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import itertools
 import json
 import ssl
 import threading
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -25,6 +25,7 @@ from tests.cluster.ground import podlife
 from tests.cluster.ground.api import Api, Json
 from tests.cluster.ground.loopthread import LoopThread
 from tests.cluster.ground.podlife import Life, Played, Step
+from tests.cluster.ground.streams import lines
 
 MERGE = "application/strategic-merge-patch+json"
 
@@ -153,7 +154,7 @@ class PodPlayer:
         query = bound | {"watch": "true", "resourceVersion": since}
         async with self._session.get("/api/v1/pods", params=query) as stream:
             stream.raise_for_status()
-            async for line in _lines(stream):
+            async for line in lines(stream):
                 event: Json = json.loads(line)
                 if event["type"] == "ERROR":
                     return
@@ -278,15 +279,6 @@ class PodPlayer:
             deleted = kept.pod["metadata"].get("deletionTimestamp")
             if kept.pod["spec"]["nodeName"] == node and deleted and not kept.stopping:
                 self._end(kept)
-
-
-async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Lines of any length: aiohttp's own line reader refuses long ones."""
-    rest = b""
-    async for chunk in stream.content.iter_any():
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield line
 
 
 def _keep_transitions(status: Json, before: Json) -> None:
