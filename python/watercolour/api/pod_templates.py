@@ -7,7 +7,7 @@ says otherwise is refused here, in words that name the field, instead of being o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from watercolour.api.problems import Problem
@@ -57,6 +57,22 @@ VOLUMES = (
 #: Label prefixes by which policies, Services and sweepers know a pod.
 OWN_LABELS = ("watercolour.dev/", "app.kubernetes.io/")
 
+#: Lists that are merged item by item, and the field that tells the items apart.
+CONTAINER_LISTS = {
+    "env": "name",
+    "ports": "containerPort",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+}
+POD_LISTS = {
+    "containers": "name",
+    "hostAliases": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
+    "topologySpreadConstraints": "topologyKey",
+    "volumes": "name",
+}
+
 _CLOSED = "runs without privileges whatever a template says"
 _LEAVE_OUT = "Leave it out."
 
@@ -73,7 +89,10 @@ def problems(component: str, template: Template) -> Iterator[Problem]:
         return
     if not isinstance(spec, Mapping):
         yield _not_a("mapping", f"{at}.spec", spec)
-    elif component == "renderers":
+        return
+    yield from _no_directives(f"{at}.spec", spec)
+    yield from _lists(f"{at}.spec", spec, POD_LISTS)
+    if component == "renderers":
         fault = "renderers run hostile code, so this cannot change"
         for name in sorted(spec.keys() - set(PLACEMENT)):
             remedy = f"Keep to {', '.join(PLACEMENT)}."
@@ -111,34 +130,42 @@ def _metadata(at: str, metadata: Any) -> Iterator[Problem]:
 def _pod(at: str, component: str, spec: Template) -> Iterator[Problem]:
     for name in sorted(spec.keys() & POD_FIELDS.keys()):
         yield Problem(f"{at}.{name}", spec[name], POD_FIELDS[name], _LEAVE_OUT)
-    yield from _no_directives(at, spec)
     yield from _security(f"{at}.securityContext", spec.get("securityContext"), POD_SECURITY)
-    yield from _items(f"{at}.volumes", spec.get("volumes"), _volume)
-    for kind in ("containers", "initContainers"):
-        yield from _items(
-            f"{at}.{kind}",
-            spec.get(kind),
-            lambda here, item: _container(here, component, item),
-        )
-    if component == "trainer":
-        yield from _beside_the_trainer(f"{at}.containers", spec.get("containers"))
+    for here, item in _items(f"{at}.volumes", spec.get("volumes")):
+        yield from _volume(here, item)
+    for here, item in _items(f"{at}.initContainers", spec.get("initContainers")):
+        yield from _container(here, component, item)
+    for here, item in _items(f"{at}.containers", spec.get("containers")):
+        yield from _container(here, component, item)
+        if component == "trainer" != item["name"]:
+            yield Problem(
+                here,
+                item["name"],
+                "would keep the pod and its GPU after the trainer has ended",
+                "Write it below initContainers with restartPolicy: Always.",
+            )
 
 
-def _items(
-    at: str, items: Any, check: Callable[[str, Template], Iterator[Problem]]
-) -> Iterator[Problem]:
-    """Faults of a list whose items have names, by which they are merged."""
-    if items is None:
-        return
-    if not isinstance(items, (list, tuple)):
-        yield _not_a("list", at, items)
-        return
-    for position, item in enumerate(items):
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if not isinstance(name, str) or not name:
-            yield Problem(f"{at}[{position}]", item, "has no name to merge it by", "Name it.")
-        else:
-            yield from check(f"{at}[{name}]", item)
+def _lists(at: str, value: Template, keys: Mapping[str, str]) -> Iterator[Problem]:
+    """Faults of lists whose items are told apart by a field."""
+    for name in sorted(value.keys() & keys.keys()):
+        items, key = value[name], keys[name]
+        if not isinstance(items, (list, tuple)):
+            yield _not_a("list", f"{at}.{name}", items)
+            continue
+        for position, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                yield _not_a("mapping", f"{at}.{name}[{position}]", item)
+            elif not isinstance(item.get(key), (str, int)):
+                fault = f"has no {key} to merge it by"
+                yield Problem(f"{at}.{name}[{position}]", dict(item), fault, f"Give its {key}.")
+
+
+def _items(at: str, items: Any) -> Iterator[tuple[str, Template]]:
+    """Items that have a name, each with its place; :func:`_lists` tells of others."""
+    for item in items if isinstance(items, (list, tuple)) else ():
+        if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+            yield f"{at}[{item['name']}]", item
 
 
 def _container(at: str, component: str, item: Template) -> Iterator[Problem]:
@@ -151,6 +178,9 @@ def _container(at: str, component: str, item: Template) -> Iterator[Problem]:
             f"spec.{field}.resources says that",
             f"Set spec.{field}.resources instead.",
         )
+    elif not isinstance(item.get("resources", {}), Mapping):
+        yield _not_a("mapping", f"{at}.resources", item["resources"])
+    yield from _lists(at, item, CONTAINER_LISTS)
     ports = item.get("ports")
     for position, port in enumerate(ports if isinstance(ports, (list, tuple)) else ()):
         if isinstance(port, Mapping) and port.get("hostPort"):
@@ -158,30 +188,24 @@ def _container(at: str, component: str, item: Template) -> Iterator[Problem]:
             yield Problem(f"{at}.ports[{position}].hostPort", port["hostPort"], fault, _LEAVE_OUT)
 
 
-def _beside_the_trainer(at: str, items: Any) -> Iterator[Problem]:
-    """A container that lives on after the trainer would keep its pod, and so its GPU."""
-    for item in items if isinstance(items, (list, tuple)) else ():
-        name = item.get("name") if isinstance(item, Mapping) else None
-        if isinstance(name, str) and name not in ("", "trainer"):
-            yield Problem(
-                f"{at}[{name}]",
-                name,
-                "would keep the pod and its GPU after the trainer has ended",
-                "Write it below initContainers with restartPolicy: Always.",
-            )
-
-
 def _volume(at: str, item: Template) -> Iterator[Problem]:
     for kind in sorted(item.keys() - {"name"}):
         if kind not in VOLUMES:
             yield Problem(f"{at}.{kind}", item[kind], _CLOSED, f"Use one of {', '.join(VOLUMES)}.")
-    projected = item.get("projected")
-    sources = projected.get("sources") if isinstance(projected, Mapping) else None
-    for source in sources if isinstance(sources, (list, tuple)) else ():
-        if isinstance(source, Mapping) and "serviceAccountToken" in source:
-            where = f"{at}.projected.sources.serviceAccountToken"
+    if "projected" not in item:
+        return
+    here, projected = f"{at}.projected", item["projected"]
+    sources = projected.get("sources", ()) if isinstance(projected, Mapping) else None
+    if not isinstance(sources, (list, tuple)):
+        yield _not_a("mapping with a list of sources", here, projected)
+        return
+    for source in sources:
+        if not isinstance(source, Mapping):
+            yield _not_a("mapping", f"{here}.sources", source)
+        elif "serviceAccountToken" in source:
             value = source["serviceAccountToken"]
-            yield Problem(where, value, "pods of a run have no token", _LEAVE_OUT)
+            at_token = f"{here}.sources.serviceAccountToken"
+            yield Problem(at_token, value, "pods of a run have no token", _LEAVE_OUT)
 
 
 def _security(at: str, context: Any, allowed: tuple[str, ...]) -> Iterator[Problem]:

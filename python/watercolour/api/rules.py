@@ -6,9 +6,11 @@ the specification itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from watercolour.api import pod_templates
 from watercolour.api.policy import BUILTIN
 from watercolour.api.problems import ABSENT, Problem
 from watercolour.api.trainer import decoding
@@ -38,16 +40,14 @@ OWNED_BY_SPEC = {
     "report_to": "spec.tracking",
 }
 
+#: Fields of GRPOConfig that a rule here depends on, and their types.
+LOOKED_AT: Mapping[str, type[bool] | type[str]] = {
+    "vllm_importance_sampling_correction": bool,
+    "vllm_importance_sampling_mode": str,
+}
+
 #: What a renderer's pod template may say: placement, never security or network.
-RENDERER_TEMPLATE_FIELDS = (
-    "affinity",
-    "imagePullSecrets",
-    "nodeSelector",
-    "priorityClassName",
-    "schedulerName",
-    "tolerations",
-    "topologySpreadConstraints",
-)
+RENDERER_TEMPLATE_FIELDS = pod_templates.PLACEMENT
 
 #: Tokens below which a model that thinks aloud has none left for the sketch.
 LEAST_THINKING_TOKENS = 1024
@@ -141,6 +141,14 @@ def _trainer(spec: RunSpec) -> Iterator[Problem]:
             f"not a multiple of replicas={trainer.replicas} times processes={trainer.processes}",
             "Let each process have the same number of rollouts.",
         )
+    for name, kind in LOOKED_AT.items():
+        if not isinstance(trainer.grpo.get(name, kind()), kind):
+            yield Problem(
+                f"trainer.grpo.{name}",
+                trainer.grpo[name],
+                f"not {'text' if kind is str else 'true or false'}",
+                f"Give {'text' if kind is str else 'true or false'}.",
+            )
     for name in sorted(trainer.grpo.keys() & OWNED_BY_SPEC.keys()):
         yield Problem(
             f"trainer.grpo.{name}",
@@ -187,6 +195,13 @@ def _renderers(spec: RunSpec) -> Iterator[Problem]:
             renderers.replicas,
             f"scaling.mode is {scaling.mode}",
             "Leave replicas out, or set renderers.scaling.mode to External.",
+        )
+    if renderers.replicas is None and scaling.mode == "External":
+        yield Problem(
+            "renderers.replicas",
+            ABSENT,
+            "scaling.mode is External, whose scale needs a number to begin with",
+            "Set replicas to it, such as 0.",
         )
     if canvas.min_side > canvas.max_side:
         yield Problem(
@@ -280,21 +295,16 @@ def _cluster(spec: RunSpec) -> Iterator[Problem]:
                 )
     for component in ("trainer", "renderers", "env", "scorer"):
         yield from _resources(f"{component}.resources", getattr(spec, component).resources)
-    inner = spec.pod_templates.renderers.get("spec", {})
-    for name in sorted(inner) if isinstance(inner, dict) else ():
-        if name not in RENDERER_TEMPLATE_FIELDS:
-            yield Problem(
-                f"podTemplates.renderers.spec.{name}",
-                inner[name],
-                "renderers run hostile code, so this cannot change",
-                f"Keep to {', '.join(RENDERER_TEMPLATE_FIELDS)}.",
-            )
+    if spec.judge.deploy:
+        yield from _resources("judge.deploy.resources", spec.judge.deploy.resources)
+    for component, template in spec.pod_templates:
+        yield from pod_templates.problems(component, template)
 
 
 def _resources(field: str, resources: Resources) -> Iterator[Problem]:
     for name, limit in resources.limits.items():
         request = resources.requests.get(name)
-        if request is not None and quantity(request) > quantity(limit):
+        if request is not None and _exact(request) > _exact(limit):
             yield Problem(
                 f"{field}.requests.{name}",
                 request,
@@ -305,21 +315,29 @@ def _resources(field: str, resources: Resources) -> Iterator[Problem]:
 
 def quantity(text: str) -> float:
     """A Kubernetes quantity as a number: ``500m`` is 0.5, ``1Ki`` is 1024."""
+    return float(_exact(text))
+
+
+def _exact(text: str) -> Decimal:
     powers = {"k": 1, "M": 2, "G": 3, "T": 4, "P": 5}
     if text.endswith("i"):
-        return float(text[:-2]) * 1024 ** powers[text[-2].replace("K", "k")]
+        return Decimal(text[:-2]) * 1024 ** powers[text[-2].replace("K", "k")]
     if text.endswith("m"):
-        return float(text[:-1]) / 1000
+        return Decimal(text[:-1]) / 1000
     if text[-1] in powers:
-        return float(text[:-1]) * 1000 ** powers[text[-1]]
-    return float(text)
+        return Decimal(text[:-1]) * 1000 ** powers[text[-1]]
+    return Decimal(text)
 
 
 def _is_cidr(text: str) -> bool:
+    """Whether it is a network's own address and the number of its bits, in digits."""
     import ipaddress
 
+    address, _, bits = text.partition("/")
+    if not bits.isdecimal() or not bits.isascii() or (bits != "0" and bits.startswith("0")):
+        return False
     try:
-        ipaddress.ip_network(text)
+        network = ipaddress.ip_network(text)
     except ValueError:
         return False
-    return "/" in text
+    return "%" not in address and getattr(network.network_address, "ipv4_mapped", None) is None
