@@ -176,7 +176,8 @@ def _raised(
     the one that goes, with new work in its hands.
     """
     back = stock.draining[: need - stock.working] if stock.settled else ()
-    staying = [name for name in stock.draining if name not in back]
+    staying = {name for name in stock.draining if name not in back}
+    staying = {name for name in staying if _workless(seen, stock, name)}
     pods = f"{need} pods wanted, {stock.working} before."
     if reason is Reason.AT_MAXIMUM:
         pods = f"{pods} {_at_maximum(seen)}"
@@ -187,7 +188,7 @@ def _raised(
         f"{words} {pods}",
         memory,
         undrain=back,
-        deletion_costs=victims.costs(stock.pods, staying, seen.loads) if stock.draining else {},
+        deletion_costs=_costs(seen, stock, staying) if stock.draining else {},
     )
 
 
@@ -225,7 +226,7 @@ def _lowered(
         words,
         memory,
         drain=drain,
-        deletion_costs=victims.costs(stock.pods, going, seen.loads) if going else {},
+        deletion_costs=_costs(seen, stock, safe) if going else {},
     )
 
 
@@ -250,18 +251,24 @@ def _chosen(seen: ScalingInput, stock: _Stock, count: int) -> Sequence[Pod]:
 
 def _workless(seen: ScalingInput, stock: _Stock, name: str) -> bool:
     """Whether a pod that is to go has nothing to paint and gets nothing more."""
-    load = seen.loads.get(name)
-    if load is not None:
-        return load.draining and load.busy == 0
     pod = next(pod for pod in stock.pods if pod.name == name)
     if victims.unstarted(pod):
         return True
+    load = seen.loads.get(name)
+    if load is not None:
+        return load.draining and load.busy == 0
     # It does not answer. The environment's word has to do: nobody paints, and this pod, being
     # unready, gets no work, or there is none to be given.
     demand = seen.demand
     if demand is None or demand.inflight:
         return False
     return not pod.ready or demand.queued + demand.announced == 0
+
+
+def _costs(seen: ScalingInput, stock: _Stock, safe: set[str]) -> dict[str, int]:
+    # What has not started stands first anyway, and may yet have to stay.
+    drained = {pod.name for pod in stock.pods if pod.name in safe and not victims.unstarted(pod)}
+    return victims.costs(stock.pods, drained, seen.loads)
 
 
 def _part(seen: ScalingInput) -> float:

@@ -55,12 +55,23 @@ def removable(pods: Sequence[Pod], safe: Collection[str]) -> int:
     return count
 
 
-def costs(pods: Sequence[Pod], going: Collection[str], loads: Mapping[str, Load]) -> dict[str, int]:
-    """Deletion costs that have to be written: those that differ from what the pods have."""
+def costs(
+    pods: Sequence[Pod], drained: Collection[str], loads: Mapping[str, Load]
+) -> dict[str, int]:
+    """Deletion costs that have to be written: those that differ from what the pods have.
+
+    A pod that is to go but still paints is as dear as any that paints: the ReplicaSet may owe the
+    deletion of others at this very moment, and would take this one in their stead.
+
+    Args:
+        pods: the active pods.
+        drained: names of the pods that are to go and have no work left.
+        loads: what the pods say of themselves.
+    """
     wanted: dict[str, int] = {}
     for pod in pods:
         load = loads.get(pod.name)
-        if pod.name in going:
+        if pod.name in drained:
             cost = COST_GOING
         elif load is None:
             # Unknown work: what is written stays, except that nobody else is to go first.
