@@ -42,7 +42,7 @@ class Settings:
     reach: str = "dns"
     #: Environment variables for pods that may reach outside: proxies and certificates.
     proxy_env: dict[str, str] = field(default_factory=dict[str, str])
-    #: Certificates, as PEM text, that pods trust besides the public ones; empty adds none.
+    #: Certificates, as PEM text, that pods trust in place of their image's own; empty keeps those.
     ca_bundle: str = ""
     #: Hosts, suffixes and CIDRs that pods reach without the proxy, besides those of the cluster.
     no_proxy: tuple[str, ...] = ()

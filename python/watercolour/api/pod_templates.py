@@ -178,7 +178,7 @@ def _container(at: str, component: str, item: Template) -> Iterator[Problem]:
             f"spec.{field}.resources says that",
             f"Set spec.{field}.resources instead.",
         )
-    elif not isinstance(item.get("resources", {}), Mapping):
+    elif "resources" in item and not isinstance(item["resources"], Mapping):
         yield _not_a("mapping", f"{at}.resources", item["resources"])
     yield from _lists(at, item, CONTAINER_LISTS)
     ports = item.get("ports")
