@@ -6,12 +6,21 @@ declared, so those that a rule speaks of are declared here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from watercolour.api import rules
+from watercolour.api import pod_templates, rules
+from watercolour.api.crd_rules import Rule
+
+#: A structural schema.
+Schema = dict[str, Any]
+
+FREE: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+_TEXTS: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
 
 #: Types in GRPOConfig of the fields that the specification sets from fields of its own.
-_TYPES = {
+_GRPO_TYPES = {
     "num_generations": "integer",
     "max_steps": "integer",
     "learning_rate": "number",
@@ -31,51 +40,93 @@ _TYPES = {
     "report_to": "string",
 }
 
+#: Types in a pod's specification of the fields that no template may set; true or false otherwise.
+_POD_TYPES: Mapping[str, Schema] = {
+    "ephemeralContainers": {"type": "array", "items": FREE},
+    "restartPolicy": {"type": "string"},
+    "serviceAccount": {"type": "string"},
+    "serviceAccountName": {"type": "string"},
+}
 
-def by_field() -> dict[str, dict[str, Any]]:
+#: Types in a pod's specification of the fields that place it.
+_PLACEMENT_TYPES: Mapping[str, Schema] = {
+    "affinity": FREE,
+    "imagePullSecrets": {"type": "array", "items": FREE},
+    "nodeSelector": _TEXTS,
+    "priorityClassName": {"type": "string"},
+    "schedulerName": {"type": "string"},
+    "tolerations": {"type": "array", "items": FREE},
+    "topologySpreadConstraints": {"type": "array", "items": FREE},
+}
+
+
+def by_field() -> dict[str, Schema]:
     """The schemas of free mappings, by ``Model.field``."""
-    free: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    labels = {
-        "type": "object",
-        "additionalProperties": {"type": "string"},
+    templates = {f"PodTemplates.{name}": _template(_pod()) for name in _with_containers()}
+    return {
+        "Trainer.grpo": {**FREE, "properties": _grpo()},
+        **templates,
+        "PodTemplates.renderers": _template(_placement()),
     }
+
+
+def _with_containers() -> tuple[str, ...]:
+    """Components whose containers a template may change."""
+    return ("trainer", "env", "scorer", "judge")
+
+
+def _template(spec: Schema) -> Schema:
     metadata = {
         "type": "object",
         "description": "Labels and annotations of the pods.",
-        "properties": {"labels": dict(labels), "annotations": dict(labels)},
-    }
-    template = {
-        "type": "object",
         "properties": {
-            "metadata": metadata,
-            "spec": {**free, "description": "A pod's specification, merged by container name."},
+            "labels": {**_TEXTS, "description": "Further labels of the pods."},
+            "annotations": {**_TEXTS, "description": "Further annotations of the pods."},
         },
     }
-    placement = {
+    return {"type": "object", "properties": {"metadata": metadata, "spec": spec}}
+
+
+def _pod() -> Schema:
+    closed = {
+        name: {
+            **_POD_TYPES.get(name, {"type": "boolean"}),
+            "nullable": True,
+            "description": f"Refused: {why}.",
+        }
+        for name, why in pod_templates.POD_FIELDS.items()
+    }
+    refusals = (
+        Rule(f"!has(self.{name})", f"{name} cannot be set: {why}. Leave it out.")
+        for name, why in pod_templates.POD_FIELDS.items()
+    )
+    return {
+        **FREE,
+        "description": "A pod's specification, as far as it differs from the operator's. "
+        "Containers, volumes and the like are merged by name.",
+        "properties": closed,
+        "x-kubernetes-validations": [rule.as_dict() for rule in refusals],
+    }
+
+
+def _placement() -> Schema:
+    return {
         "type": "object",
         "description": "Where the pods may run. Renderers run hostile code, so nothing else of "
         "their pods can change.",
         "properties": {
-            name: {"x-kubernetes-preserve-unknown-fields": True, "description": f"A pod's {name}."}
-            for name in rules.RENDERER_TEMPLATE_FIELDS
-        },
-    }
-    return {
-        "Trainer.grpo": {**free, "properties": _grpo_properties()},
-        **{f"PodTemplates.{name}": template for name in ("trainer", "env", "scorer", "judge")},
-        "PodTemplates.renderers": {
-            "type": "object",
-            "properties": {"metadata": metadata, "spec": placement},
+            name: {**_PLACEMENT_TYPES[name], "description": f"As in a pod's specification: {name}."}
+            for name in pod_templates.PLACEMENT
         },
     }
 
 
-def _grpo_properties() -> dict[str, Any]:
+def _grpo() -> Schema:
     refused = {
         name: {
-            "type": _TYPES[name],
+            "type": _GRPO_TYPES[name],
             "nullable": True,
-            "description": f"Refused here: set {owner} instead.",
+            "description": f"Refused: set {owner} instead.",
         }
         for name, owner in rules.OWNED_BY_SPEC.items()
     }
@@ -87,7 +138,6 @@ def _grpo_properties() -> dict[str, Any]:
         },
         "vllm_importance_sampling_mode": {
             "type": "string",
-            "maxLength": 100,
             "description": "A mode that begins with `token` lets sampling be truncated with "
             "engine vllm.",
         },

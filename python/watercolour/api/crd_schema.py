@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from watercolour.api import part
+from watercolour.api.crd_free import FREE
 from watercolour.api.crd_rules import Rule
 
 #: Keys of a JSON schema that mean the same in a structural one.
@@ -29,8 +30,6 @@ _SAME = (
     "minimum",
     "maximum",
 )
-
-_FREE: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 #: Characters of the longest quantity that its pattern admits.
 _LONGEST_QUANTITY = 30
@@ -97,8 +96,8 @@ class Converter:
     def _property(self, path: str, node: Schema, info: Any) -> Schema:
         text = info.description or ""
         schema = self._convert(node, text)
-        if schema == _FREE and path in self._free:
-            schema = dict(self._free[path])
+        if schema == FREE and path in self._free:
+            schema = deepcopy(self._free[path])
         if path in self._rules:
             schema["x-kubernetes-validations"] = [rule.as_dict() for rule in self._rules[path]]
         if "description" not in schema and text:
@@ -157,7 +156,7 @@ class Converter:
         if kind == "object":
             values = node.get("additionalProperties", True)
             if values is True:
-                return dict(_FREE)
+                return dict(FREE)
             schema["additionalProperties"] = self._convert(values)
         return schema
 

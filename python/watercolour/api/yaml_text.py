@@ -16,6 +16,7 @@ from watercolour.api.reasons import Reason
 
 #: ``1e-4``: PyYAML wants a dot in it.
 _EXPONENT = re.compile(r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
@@ -38,7 +39,17 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Dumper(yaml.SafeDumper):
-    pass
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write what stands twice a second time: people read no anchors."""
+        return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        # Written as they are, these would be read back as line breaks.
+        style = '"' if _BREAKS.search(data) else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 _Loader.yaml_implicit_resolvers = {
