@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.ground import clusters, kwok
-from tests.cluster.ground.api import Api
+from tests.cluster.ground.api import Api, ApiError, Json
 from tests.cluster.ground.clusters import Binaries
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.ground.faultproxy import FaultProxy
@@ -113,7 +113,23 @@ def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> It
     )
     api.until_one("ServiceAccount", "default", name)
     yield name
+    # The namespace controller takes 5 to 10 s: nobody waits for it. What an operator that has ended
+    # left its finalizer on would hold the namespace for ever.
+    for run in _runs(api, name):
+        if run["metadata"].get("finalizers"):
+            nothing = {"metadata": {"finalizers": None}}
+            api.patch("WatercolourRun", run["metadata"]["name"], nothing, name)
+        api.delete("WatercolourRun", run["metadata"]["name"], name)
     api.delete("Namespace", name)
+
+
+def _runs(api: Api, namespace: str) -> list[Json]:
+    try:
+        return api.list("WatercolourRun", namespace)
+    except ApiError as refusal:
+        if refusal.code == 404:  # the CRD was refused, or a test has removed it
+            return []
+        raise
 
 
 @pytest.fixture

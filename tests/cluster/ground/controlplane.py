@@ -162,9 +162,9 @@ class ControlPlane:
         self._start("kube-apiserver", options)
         self._wait_ready()
 
-    def stop_api_server(self, *, kill: bool = False) -> None:
-        """Take the API server away: by SIGTERM, or as a crash."""
-        self._programs["kube-apiserver"].stop(signal.SIGKILL if kill else signal.SIGTERM)
+    def stop_api_server(self) -> None:
+        """Take the API server away as a crash does; `start_api_server` brings it back."""
+        self._programs["kube-apiserver"].stop(signal.SIGKILL)
 
     def install(self, manifest: Json) -> None:
         """Apply a CRD and wait until the server serves its kind."""
