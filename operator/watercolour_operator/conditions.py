@@ -1,0 +1,313 @@
+"""The conditions of a run: for each its status, a reason and a sentence for a person. Pure.
+
+The sentence says the fact, what happens next, and what to do, as far as there is something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from watercolour.api.reasons import Reason
+from watercolour.api.status import Condition, ConditionType, Phase
+from watercolour_operator import parts
+from watercolour_operator.lifecycle import attempts, deadlines, podfaults, replicas, teardown
+from watercolour_operator.lifecycle.case import OVER, Case, Verdict
+from watercolour_operator.lifecycle.podfaults import TITLES
+from watercolour_operator.lifecycle.replicas import Replicas
+from watercolour_operator.names import Component
+from watercolour_operator.times import span, stamp
+
+#: Share of unscored rollouts above which a run counts as degraded, and rollouts' least steps.
+UNSCORED_RATE = 0.1
+
+Truth = Literal["True", "False", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A condition without its times."""
+
+    status: Truth
+    reason: Reason
+    message: str
+
+
+TYPES = {
+    Component.TRAINER: ConditionType.TRAINER_READY,
+    Component.RENDERERS: ConditionType.RENDERERS_READY,
+    Component.ENV: ConditionType.ENV_READY,
+    Component.SCORER: ConditionType.SCORER_READY,
+    Component.JUDGE: ConditionType.JUDGE_READY,
+}
+
+
+def of(case: Case, verdict: Verdict, wanted: Replicas) -> tuple[Condition, ...]:
+    """All conditions, in the order of their types; times are kept where the status is."""
+    said: dict[ConditionType, Said | None] = {
+        TYPES[component]: _component(case, verdict, wanted, component) for component in Component
+    }
+    said |= {
+        ConditionType.PROGRESSING: _progressing(case, verdict),
+        ConditionType.DEGRADED: _degraded(case, verdict, wanted),
+        ConditionType.COMPLETE: _complete(verdict),
+        ConditionType.FAILED: _failed(verdict),
+        ConditionType.SUSPENDED: _suspended(case, verdict),
+        ConditionType.CLEANED_UP: _cleaned_up(case, verdict),
+    }
+    found = ((kind, said.get(kind)) for kind in ConditionType)
+    return tuple(_timed(kind, new, case) for kind, new in found if new is not None)
+
+
+def _timed(kind: ConditionType, new: Said, case: Case) -> Condition:
+    old = case.status.condition(kind)
+    kept = old is not None and old.status == new.status
+    return Condition(
+        type=kind,
+        status=new.status,
+        reason=new.reason.value,
+        message=new.message,
+        last_transition_time=old.last_transition_time if old and kept else stamp(case.now),
+        observed_generation=case.observed.generation,
+    )
+
+
+def _component(case: Case, verdict: Verdict, wanted: Replicas, component: Component) -> Said:
+    if case.spec is not None and component not in parts.deployed(case.spec):
+        return Said("True", Reason.NOT_NEEDED, _elsewhere(component))
+    if not verdict.active:
+        return _inactive(case, verdict, component)
+    fault = podfaults.of(case, component)
+    if component is Component.TRAINER:
+        return _trainer(case, verdict)
+    if fault is not None:
+        return Said("False", fault.reason, fault.message)
+    if component in (Component.SCORER, Component.JUDGE):
+        return _helper(case, wanted, component)
+    if component is Component.RENDERERS:
+        return _renderers(case, wanted)
+    return _counted(case, component, wanted.env)
+
+
+def _elsewhere(component: Component) -> str:
+    return f"The run needs no {TITLES[component]} of its own."
+
+
+def _inactive(case: Case, verdict: Verdict, component: Component) -> Said:
+    title = TITLES[component].capitalize()
+    if verdict.phase is Phase.PENDING:
+        return Said("False", verdict.reason, verdict.message)
+    left = [pod for pod in case.observed.of(component) if attempts.alive(pod)]
+    verb = "are" if component is Component.RENDERERS else "is"
+    words = f"{title} {verb} being stopped." if left else f"{title} stopped."
+    return Said("False", Reason.STOPPED, words)
+
+
+def _trainer(case: Case, verdict: Verdict) -> Said:
+    pod = case.runner
+    fault = podfaults.of(case, Component.TRAINER)
+    if verdict.reason in (Reason.QUEUED, Reason.RESTARTING, Reason.INVALID_SPEC) and pod is None:
+        return Said("False", verdict.reason, verdict.message)
+    if fault is not None:
+        return Said("False", fault.reason, fault.message)
+    if pod is None:
+        return Said("False", Reason.POD_STARTING, "The trainer's pod is being made.")
+    if pod.deleting is not None:
+        words = "The trainer's pod is ending; the next attempt starts when it is gone."
+        return Said("False", Reason.TRAINER_DISRUPTED, words)
+    if pod.scheduled is None:
+        return Said("False", Reason.POD_STARTING, "The trainer's pod waits for the scheduler.")
+    node = f" on {pod.node}" if pod.node else ""
+    if not pod.ready:
+        holds = f"{pod.gpus} GPU{'s' if pod.gpus > 1 else ''}" if pod.gpus else "The trainer's pod"
+        helpers = _helpers(case)
+        return Said("False", Reason.TRAINER_SCHEDULED, f"{holds}{node}; {helpers}starting.")
+    return Said("True", Reason.READY, f"The trainer runs{node}.")
+
+
+def _helpers(case: Case) -> str:
+    deployed = parts.deployed(case.spec) if case.spec else frozenset[Component]()
+    names = [part.value for part in (Component.SCORER, Component.JUDGE) if part in deployed]
+    return " and ".join(names) + " " if names else ""
+
+
+def _helper(case: Case, wanted: Replicas, component: Component) -> Said:
+    """Scorer and judge: off, asleep, starting or ready."""
+    number = wanted.scorer if component is Component.SCORER else wanted.judge
+    title = TITLES[component].capitalize()
+    if number:
+        return _counted(case, component, number)
+    if replicas.scheduled(case) is None:
+        words = f"{title} starts when the trainer has a node, and not earlier."
+        return Said("False", Reason.IDLE, words)
+    return Said("True", Reason.IDLE, f"{title} sleeps: nothing is to be scored. Demand wakes it.")
+
+
+def _renderers(case: Case, wanted: Replicas) -> Said:
+    blind = wanted.scaled is not None and wanted.scaled.degraded
+    number = wanted.scaled.desired if wanted.scaled else wanted.renderers or 0
+    if number == 0 and not blind:
+        words = "No renderer is wanted: nothing is to be painted. Demand wakes them."
+        return Said("True", Reason.IDLE, words)
+    return _counted(case, Component.RENDERERS, number)
+
+
+def _counted(case: Case, component: Component, number: int) -> Said:
+    pods = case.observed.of(component)
+    ready = sum(pod.ready and pod.deleting is None for pod in pods)
+    title = TITLES[component].capitalize()
+    if number == 0:
+        return Said("False", Reason.IDLE, f"{title} is not wanted yet.")
+    if component is Component.RENDERERS:
+        words = f"{ready} of {number} renderers ready."
+        done = ready >= number
+        return Said("True" if done else "False", Reason.READY if done else _STARTING, words)
+    if ready >= number:
+        return Said("True", Reason.READY, f"{title} ready.")
+    return Said("False", _STARTING, f"{title} starting.")
+
+
+_STARTING = Reason.POD_STARTING
+
+
+def _progressing(case: Case, verdict: Verdict) -> Said:
+    trouble = case.observed.trouble
+    if verdict.phase is Phase.PENDING or verdict.reason is Reason.INVALID_SPEC:
+        return Said("False", verdict.reason, verdict.message)
+    if verdict.phase in (*OVER, Phase.COMPLETING, Phase.SUSPENDING, Phase.SUSPENDED):
+        return Said("False", verdict.reason, verdict.message)
+    if trouble is not None and verdict.phase is Phase.STARTING:
+        return Said("False", trouble.reason, trouble.message)
+    if verdict.phase is Phase.STARTING:
+        return _on_the_way(case, verdict)
+    if case.runner is not None and case.observed.progress is None:
+        words = "The trainer runs but does not answer on /progress; the last figures are shown."
+        return Said("Unknown", Reason.PROGRESS_UNKNOWN, words)
+    left = deadlines.step_overdue_left(case)
+    if left is not None and left <= 0:
+        words = "No step ended within five times the usual duration. "
+        fault = podfaults.first(case)
+        words += fault.message if fault else "See the conditions that are False, and its log."
+        return Said("False", Reason.STEP_OVERDUE, words)
+    return Said("True", verdict.reason, verdict.message)
+
+
+def _on_the_way(case: Case, verdict: Verdict) -> Said:
+    if verdict.reason in (Reason.RESTARTING, Reason.QUEUED):
+        return Said("False", verdict.reason, verdict.message)
+    if verdict.attempt is not None and verdict.attempt.number > 1:
+        return Said("True", Reason.RESUMED, verdict.message)
+    return Said("True", Reason.STARTED, verdict.message)
+
+
+Look = Callable[[Case, Verdict, Replicas], Said | None]
+
+
+def _degraded(case: Case, verdict: Verdict, wanted: Replicas) -> Said:
+    if not verdict.active:
+        return Said("False", Reason.HEALTHY, "Nothing is known to be wrong.")
+    for look in DEGRADED:
+        said = look(case, verdict, wanted)
+        if said is not None:
+            return said
+    return Said("False", Reason.HEALTHY, "Nothing is known to be wrong.")
+
+
+def _by_trouble(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    trouble = case.observed.trouble
+    return Said("True", trouble.reason, trouble.message) if trouble else None
+
+
+def _by_specification(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    if case.observed.spec is None:
+        words = (case.observed.spec_problem or "The specification breaks a rule").rstrip(".")
+        words += ". The run goes on with what it was started with; correct the specification."
+        return Said("True", Reason.INVALID_SPEC, words)
+    if case.changed:
+        fields = ", ".join(case.changed)
+        words = f"{fields} changed after the start and is passed over. Change it back, or make a "
+        return Said("True", Reason.IMMUTABLE_FIELD, words + "new run.")
+    return None
+
+
+def _by_surroundings(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    fault = podfaults.storage(case)
+    if fault is not None:
+        return Said("True", fault.reason, fault.message)
+    if case.observed.missing:
+        listed = ", ".join(case.observed.missing)
+        words = (
+            f"No longer in the namespace: {listed}. What runs goes on; a new pod would not start."
+        )
+        storage = all("claim" in name.lower() for name in case.observed.missing)
+        reason = Reason.STORAGE_UNAVAILABLE if storage else Reason.SECRET_MISSING
+        return Said("True", reason, words)
+    return None
+
+
+def _by_pods(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    """A broken part of a run that trains; before the first step its own condition says it."""
+    if verdict.phase is not Phase.RUNNING:
+        return None
+    fault = podfaults.first(case)
+    return Said("True", fault.reason, fault.message) if fault else None
+
+
+def _by_scaling(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    scaled = wanted.scaled
+    return Said("True", scaled.reason, scaled.message) if scaled and scaled.degraded else None
+
+
+def _by_rollouts(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
+    progress = case.observed.progress or case.status.progress
+    rate = progress.unscored_rate if progress else None
+    if rate is None or rate <= UNSCORED_RATE or verdict.phase is not Phase.RUNNING:
+        return None
+    words = f"More than {UNSCORED_RATE:.0%} of the rollouts is unscored; they teach nothing. "
+    words += "See RenderersReady, ScorerReady and JudgeReady."
+    return Said("True", Reason.UNSCORED_RATE_HIGH, words)
+
+
+DEGRADED: tuple[Look, ...] = (
+    _by_trouble,
+    _by_specification,
+    _by_surroundings,
+    _by_pods,
+    _by_scaling,
+    _by_rollouts,
+)
+
+
+def _complete(verdict: Verdict) -> Said | None:
+    if verdict.phase is not Phase.SUCCEEDED:
+        return None
+    return Said("True", Reason.SUCCEEDED, verdict.message)
+
+
+def _failed(verdict: Verdict) -> Said | None:
+    if verdict.phase is not Phase.FAILED:
+        return None
+    return Said("True", verdict.reason, verdict.message)
+
+
+def _suspended(case: Case, verdict: Verdict) -> Said | None:
+    if verdict.phase in (Phase.SUSPENDING, Phase.SUSPENDED):
+        done = verdict.phase is Phase.SUSPENDED
+        return Said("True" if done else "False", verdict.reason, verdict.message)
+    if case.status.condition(ConditionType.SUSPENDED) is None:
+        return None
+    if verdict.active:
+        return Said("False", Reason.RESUMED, "The run is active again.")
+    return Said("False", Reason.STOPPED, "The run is over.")
+
+
+def _cleaned_up(case: Case, verdict: Verdict) -> Said | None:
+    if verdict.phase not in OVER:
+        return None
+    left = teardown.remaining(case)
+    if not left and not case.observed.pods:
+        return Said("True", Reason.CLEANED_UP, "Nothing is left but the files and this status.")
+    kept = case.spec.cleanup.ttl_seconds if case.spec else 0
+    words = f"GPUs are given back; the trainer's finished pod and its log stay for {span(kept)}."
+    return Said("False", Reason.CLEANING_UP, words)

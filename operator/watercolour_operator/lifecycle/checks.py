@@ -1,0 +1,263 @@
+"""Where a run stands: an ordered list of pure checks, of which the first that answers decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from watercolour.api.reasons import Reason
+from watercolour.api.spec import RunSpec
+from watercolour.api.status import ConditionType, Phase
+from watercolour_operator.lifecycle import (
+    attempts,
+    deadlines,
+    failures,
+    leftovers,
+    podfaults,
+    restarts,
+)
+from watercolour_operator.lifecycle.case import OVER, Case, Verdict
+from watercolour_operator.lifecycle.endings import FINAL
+from watercolour_operator.observed import Child
+from watercolour_operator.times import span
+
+Check = Callable[[Case], Verdict | None]
+
+
+def verdict(case: Case) -> Verdict:
+    """The word of the first check that has one."""
+    for check in CHECKS:
+        found = check(case)
+        if found is not None:
+            return found
+    return running(case)
+
+
+def over(case: Case) -> Verdict | None:
+    """A finished run stays as it is, whatever is observed."""
+    phase = case.status.phase
+    if phase not in OVER:
+        return None
+    kind = ConditionType.COMPLETE if phase is Phase.SUCCEEDED else ConditionType.FAILED
+    known = case.status.condition(kind)
+    reason = Reason.SUCCEEDED if phase is Phase.SUCCEEDED else Reason.RESTARTS_EXHAUSTED
+    if known is not None and known.reason in Reason:
+        reason = Reason(known.reason)
+    return Verdict(phase, reason, known.message if known else "", hold=True)
+
+
+def behind_an_older_run(case: Case) -> Verdict | None:
+    """Before the start: objects of our names that belong to somebody else."""
+    others = [child for child in case.observed.foreign if _in_the_way(child)]
+    if case.begun or not others:
+        return None
+    old = [child for child in others if child.deleting or child.owner_uid]
+    shown = old or others
+    listed = ", ".join(f"{child.kind} {child.name}" for child in shown[:3])
+    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+    if old:
+        words = f"An older run of this name is still ending: {listed}{more}. This one starts then."
+        return Verdict(Phase.PENDING, Reason.WAITING_FOR_OLD_RUN, words, hold=True)
+    words = f"{listed}{more} belong to somebody else. Remove them, or give the run another name."
+    return Verdict(Phase.PENDING, Reason.NAME_TAKEN, words, hold=True)
+
+
+def _in_the_way(child: Child) -> bool:
+    # A claim that outlived its run has no owner; it is taken over with the files in it.
+    return child.kind != "PersistentVolumeClaim" or child.owner_uid is not None or child.deleting
+
+
+def invalid(case: Case) -> Verdict | None:
+    """The specification breaks a rule: nothing starts, and what runs goes on as it is."""
+    if case.spec is not None:
+        return None
+    words = (case.observed.spec_problem or "The specification breaks a rule").rstrip(".")
+    if not case.begun:
+        message = f"{words}. Nothing is started until it is corrected."
+        return Verdict(Phase.PENDING, Reason.INVALID_SPEC, message, hold=True)
+    phase = case.status.phase if case.status.phase in (Phase.STARTING, Phase.RUNNING) else None
+    newest = case.newest
+    still = newest if newest and newest.ended is None else None
+    message = f"{words}. What runs goes on; nothing more is started until it is corrected."
+    return Verdict(phase or Phase.STARTING, Reason.INVALID_SPEC, message, still, hold=True)
+
+
+def succeeded(case: Case) -> Verdict | None:
+    """All steps are done."""
+    newest = case.newest
+    if newest is None or newest.reason != Reason.SUCCEEDED or newest.ended is None:
+        return None
+    if restarts.more_steps_wanted(case):
+        return None
+    message = _achieved(case)
+    left = leftovers.working(case)
+    if left:
+        kinds = ", ".join(sorted({pod.component.value for pod in left}))
+        words = f"{message} Ending: {kinds}."
+        return Verdict(Phase.COMPLETING, Reason.CLEANING_UP, words, hold=True)
+    return Verdict(Phase.SUCCEEDED, Reason.SUCCEEDED, message, hold=True)
+
+
+def _achieved(case: Case) -> str:
+    progress, ending, newest = case.status.progress, case.ledger.ending, case.newest
+    step = (newest.last_step if newest else None) or (progress.step if progress else None)
+    steps = f"{step} steps" if step else "All steps are done"
+    said = ending.words if ending else None
+    if said and said.reward_first is not None and said.reward_last is not None:
+        return f"{steps}, reward {said.reward_first:.2f} → {said.reward_last:.2f}."
+    reward = progress.reward.mean if progress else None
+    return f"{steps}, reward {reward:.2f}." if reward is not None else f"{steps}."
+
+
+def failed(case: Case) -> Verdict | None:
+    """The trainer failed for good: once too often, or so that trying again changes nothing."""
+    newest, spec = case.newest, case.spec
+    if newest is None or spec is None or newest.ended is None:
+        return None
+    reason = Reason(newest.reason) if newest.reason in Reason else Reason.TRAINER_FAILED
+    said = failures.fact(case)
+    todo = failures.remedy(reason)
+    if reason in FINAL or (reason is Reason.RUN_EXISTS and newest.number == 1):
+        message = f"{said}. Another attempt would end alike. {todo}".strip()
+        return Verdict(Phase.FAILED, reason, message, hold=True)
+    limit = spec.restart_policy.max_restarts
+    if case.ledger.counted <= limit:
+        return None
+    kept = case.ledger.checkpoint
+    saved = f" Step {kept} is saved." if kept is not None else ""
+    message = f"{said}; restarts {limit} of {limit} used.{saved} {todo}".strip()
+    return Verdict(Phase.FAILED, Reason.RESTARTS_EXHAUSTED, message, hold=True)
+
+
+def too_long(case: Case) -> Verdict | None:
+    """The active deadline has passed."""
+    left = deadlines.active_left(case)
+    if left is None or left > 0 or case.spec is None:
+        return None
+    limit = span(case.spec.active_deadline_seconds or 0)
+    kept = case.ledger.checkpoint
+    saved = f"Step {kept} is saved. " if kept is not None else ""
+    todo = failures.remedy(Reason.ACTIVE_DEADLINE_EXCEEDED)
+    message = f"Active for longer than activeDeadlineSeconds ({limit}). {saved}{todo}"
+    return Verdict(Phase.FAILED, Reason.ACTIVE_DEADLINE_EXCEEDED, message, hold=True)
+
+
+def too_slow(case: Case) -> Verdict | None:
+    """The attempt has not made its first step in time."""
+    left = deadlines.startup_left(case)
+    if left is None or left > 0 or case.spec is None:
+        return None
+    limit = span(case.spec.startup_deadline_seconds)
+    fault = podfaults.first(case)
+    cause = fault.message if fault else failures.remedy(Reason.STARTUP_DEADLINE_EXCEEDED)
+    message = f"No first step within startupDeadlineSeconds ({limit}). {cause}"
+    return Verdict(Phase.FAILED, Reason.STARTUP_DEADLINE_EXCEEDED, message, hold=True)
+
+
+def suspended(case: Case) -> Verdict | None:
+    """spec.suspend is true: give everything back, the trainer with a checkpoint."""
+    if case.spec is None or not case.spec.suspend:
+        return None
+    left = leftovers.working(case)
+    if left or leftovers.job_at_work(case):
+        message = "Suspending: the trainer writes its checkpoint, the other parts stop."
+        return Verdict(Phase.SUSPENDING, Reason.SUSPEND_REQUESTED, message, hold=True)
+    step = case.ledger.checkpoint
+    onward = f"goes on from step {step}" if step is not None else "starts the training"
+    message = f"Every GPU is given back and the files are kept; suspend=false {onward}."
+    return Verdict(Phase.SUSPENDED, Reason.RUN_SUSPENDED, message, hold=True)
+
+
+def lacking(case: Case) -> Verdict | None:
+    """Before the start: a Secret or a claim that the specification names is not there."""
+    missing = case.observed.missing
+    if case.begun or not missing:
+        return None
+    listed = ", ".join(missing)
+    storage = all("claim" in name.lower() for name in missing)
+    reason = Reason.STORAGE_UNAVAILABLE if storage else Reason.SECRET_MISSING
+    message = f"Not in the namespace: {listed}. Create it; the run starts by itself then."
+    return Verdict(Phase.PENDING, reason, message, hold=True)
+
+
+def restarting(case: Case) -> Verdict | None:
+    """Between two attempts: the old one's pods go first, and one that fails at once is slowed."""
+    newest, spec = case.newest, case.spec
+    if newest is None or spec is None:
+        return None
+    if newest.ended is None:
+        return _stopping(case)
+    lingering = [pod for pod in attempts.trainer_pods(case.observed) if attempts.alive(pod)]
+    pause = restarts.pause_left(case)
+    if not lingering and not leftovers.job_at_work(case) and pause <= 0:
+        return None
+    known = case.status.condition(ConditionType.PROGRESSING)
+    if case.ledger.ending is None and known and known.reason == Reason.RESTARTING:
+        return Verdict(Phase.STARTING, Reason.RESTARTING, known.message)
+    said, onward = failures.fact(case), failures.goes_on(case)
+    message = f"{said}; {onward} ({failures.budget(case, spec)})."
+    return Verdict(Phase.STARTING, Reason.RESTARTING, message)
+
+
+def _stopping(case: Case) -> Verdict | None:
+    """An attempt whose Job is gone while a pod of it still ends."""
+    newest, job = case.newest, case.job
+    gone = newest is not None and newest.job is not None and (job is None or job.deleting)
+    pods = attempts.trainer_pods(case.observed, newest.number) if newest else ()
+    if not gone or not any(attempts.alive(pod) for pod in pods):
+        return None
+    message = "The trainer's Job is gone; the next attempt starts when its pod has ended."
+    return Verdict(Phase.STARTING, Reason.RESTARTING, message)
+
+
+def starting(case: Case) -> Verdict | None:
+    """The next attempt may begin: the first one, or none of the older runs any more."""
+    newest, spec = case.newest, case.spec
+    if spec is None or (newest is not None and newest.ended is None):
+        return None
+    attempt = restarts.next_attempt(case, spec)
+    reason = Reason.QUEUED if spec.queue_name else Reason.STARTED
+    return Verdict(Phase.STARTING, reason, _begins(case, spec, attempt.number), attempt)
+
+
+def _begins(case: Case, spec: RunSpec, number: int) -> str:
+    if spec.queue_name:
+        return f"Attempt {number} waits in the queue {spec.queue_name}."
+    if number == 1:
+        return "Attempt 1: policies, storage, renderers, environment and trainer applied."
+    newest = case.newest
+    onward = failures.goes_on(case)
+    if newest is None or newest.reason in (Reason.RUN_SUSPENDED, Reason.SUCCEEDED):
+        return f"Attempt {number}: {onward}."
+    return f"Attempt {number}: {failures.fact(case)}; {onward} ({failures.budget(case, spec)})."
+
+
+def running(case: Case) -> Verdict:
+    """The newest attempt is on its way."""
+    newest = case.newest
+    if case.queued:
+        queue = case.spec.queue_name if case.spec else None
+        message = f"Kueue holds the trainer back until the queue {queue or ''} has room."
+        return Verdict(Phase.STARTING, Reason.QUEUED, message.replace("  ", " "), newest)
+    if case.stepped:
+        return Verdict(Phase.RUNNING, Reason.TRAINING, "The trainer makes steps.", newest)
+    known = case.status.condition(ConditionType.PROGRESSING)
+    if known and known.reason in (Reason.STARTED, Reason.RESUMED):
+        return Verdict(Phase.STARTING, Reason(known.reason), known.message, newest)
+    number = newest.number if newest else 1
+    words = f"Attempt {number} is on its way to its first step."
+    return Verdict(Phase.STARTING, Reason.STARTED, words, newest)
+
+
+CHECKS: tuple[Check, ...] = (
+    over,
+    behind_an_older_run,
+    invalid,
+    succeeded,
+    failed,
+    too_long,
+    too_slow,
+    suspended,
+    lacking,
+    restarting,
+    starting,
+)

@@ -1,0 +1,142 @@
+"""What has to go, and in which order: what holds GPUs without training goes first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from watercolour.api.status import ConditionType, Phase
+from watercolour_operator.lifecycle import attempts, leftovers
+from watercolour_operator.lifecycle.case import OVER, Case, Verdict
+from watercolour_operator.names import Component
+from watercolour_operator.observed import Child
+from watercolour_operator.plan import Removal
+from watercolour_operator.times import seconds_between
+
+#: Seconds that parts without a state get to end once the run has.
+GRACE_SECONDS = 5
+#: The order in which Deployments go; between judge and renderers comes the trainer's Job.
+FIRST = (Component.SCORER, Component.JUDGE)
+LAST = (Component.RENDERERS, Component.ENV)
+#: Objects that would go on scaling what is gone.
+AUTOSCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
+#: Kinds that outlive the clean-up: the files.
+KEPT_KINDS = ("PersistentVolumeClaim",)
+#: Seconds that the Job controller has to notice that a Job's pods are over.
+JOB_LAG_SECONDS = 30.0
+
+
+def removals(case: Case, verdict: Verdict) -> tuple[Removal, ...]:
+    """Everything that has to go now, in order."""
+    ending = ends(case, verdict)
+    going: list[Removal] = []
+    if ending:
+        going += _deployments(case, FIRST)
+    going += _jobs(case, ending)
+    if ending:
+        going += _autoscalers(case)
+        going += _deployments(case, LAST)
+        going += _orphans(case)
+    going += _forced(case, ending)
+    if verdict.phase in OVER and (ttl_left(case) or 0) <= 0:
+        going += _rest(case, going)
+    return tuple(going)
+
+
+def ends(case: Case, verdict: Verdict) -> bool:
+    """Whether the run's parts are to go."""
+    deleting = case.observed.deleting is not None
+    return deleting or (verdict.phase is not Phase.PENDING and not verdict.active)
+
+
+def ttl_left(case: Case) -> float | None:
+    """Seconds until what a finished run has left goes; None while it has not finished."""
+    kept = case.spec.cleanup.ttl_seconds if case.spec else 0
+    since = finished_for(case)
+    return None if since is None else kept - since
+
+
+def run_ttl_left(case: Case) -> float | None:
+    """Seconds until the run itself is deleted; None when it never is."""
+    since = finished_for(case)
+    if since is None or case.spec is None:
+        return None
+    cleanup = case.spec.cleanup
+    succeeded = case.status.phase is Phase.SUCCEEDED
+    kept = cleanup.run_ttl_seconds_succeeded if succeeded else cleanup.run_ttl_seconds_failed
+    return None if kept is None else kept - since
+
+
+def finished_for(case: Case) -> float | None:
+    """Seconds since the run finished; None while its status does not say so."""
+    if case.status.phase not in OVER:
+        return None
+    done = case.status.condition(ConditionType.COMPLETE)
+    lost = case.status.condition(ConditionType.FAILED)
+    end = next((found for found in (done, lost) if found and found.status == "True"), None)
+    return seconds_between(end.last_transition_time if end else None, case.now)
+
+
+def remaining(case: Case) -> tuple[Child, ...]:
+    """Objects of the run other than its files, and other than a scorer that others use."""
+    shared = leftovers.shares_scorer(case)
+    return tuple(
+        child
+        for child in case.observed.children
+        if child.kind not in KEPT_KINDS and not (shared and child.component is Component.SCORER)
+    )
+
+
+def _deployments(case: Case, components: tuple[Component, ...]) -> Iterator[Removal]:
+    for component in components:
+        for child in remaining(case):
+            if child.kind == "Deployment" and child.component is component and not child.deleting:
+                yield Removal(child.kind, child.name, GRACE_SECONDS)
+
+
+def _autoscalers(case: Case) -> Iterator[Removal]:
+    for child in remaining(case):
+        if child.kind in AUTOSCALERS and not child.deleting:
+            yield Removal(child.kind, child.name)
+
+
+def _jobs(case: Case, ending: bool) -> Iterator[Removal]:
+    """Jobs that must make no pod any more; a finished one stays, and its pod's log with it."""
+    records = {attempt.number: attempt for attempt in case.ledger.attempts}
+    for number, job in sorted(attempts.trainer_jobs(case.observed).items()):
+        if job.finished is not None or job.deleting:
+            continue
+        record = records.get(number)
+        if record is None or record.ended is None:
+            stale = record is None or number < records[max(records)].number
+            if ending or stale:
+                # Its own grace, in which the trainer writes a checkpoint.
+                yield Removal(job.kind, job.name)
+            continue
+        lag = seconds_between(record.ended, case.now)
+        if job.suspended or (lag is not None and lag > JOB_LAG_SECONDS):
+            yield Removal(job.kind, job.name)
+
+
+def _orphans(case: Case) -> Iterator[Removal]:
+    """Pods of parts whose Deployment is gone and that nobody has asked to go yet."""
+    owners = {child.component for child in case.observed.children if child.kind == "Deployment"}
+    for pod in leftovers.working(case):
+        trains = pod.component is Component.TRAINER
+        if pod.deleting is None and pod.component not in owners and not trains:
+            yield Removal("Pod", pod.name, GRACE_SECONDS)
+
+
+def _forced(case: Case, ending: bool) -> Iterator[Removal]:
+    """Pods that will not end by themselves, where somebody waits for them to."""
+    patience = case.settings.force_delete_seconds
+    for pod in leftovers.working(case):
+        awaited = ending or pod.component is Component.TRAINER
+        if awaited and attempts.overdue(pod, case.observed, patience):
+            yield Removal("Pod", pod.name, 0)
+
+
+def _rest(case: Case, going: list[Removal]) -> Iterator[Removal]:
+    named = {(removal.kind, removal.name) for removal in going}
+    for child in remaining(case):
+        if not child.deleting and (child.kind, child.name) not in named:
+            yield Removal(child.kind, child.name)
