@@ -62,14 +62,10 @@ def goes_on(case: Case) -> str:
 
 def budget(case: Case, spec: RunSpec) -> str:
     """How much of the restart budget is used, in brackets."""
-    ending, limit = case.ledger.ending, spec.restart_policy.max_restarts
-    if (
-        ending is not None
-        and ending.reason in DISRUPTIONS
-        and spec.restart_policy.ignore_disruptions
-    ):
+    newest, policy = case.newest, spec.restart_policy
+    if newest is not None and newest.reason in DISRUPTIONS and policy.ignore_disruptions:
         return "not counted as a restart"
-    return f"restart {min(case.ledger.counted, limit)} of {limit}"
+    return f"restart {min(case.ledger.counted, policy.max_restarts)} of {policy.max_restarts}"
 
 
 def remedy(reason: Reason | str) -> str:

@@ -1,8 +1,8 @@
 """How many pods each part of an active run has: the environment, scorer, judge and renderers. Pure.
 
-The trainer's GPU is the scarce thing, and the scorer's the dear one. So scorer and judge are off until
-the trainer's pod has a node, sleep when nothing has been there to score for idleTimeoutSeconds, and
-wake on announced demand. Without a trainer renderers have nothing to paint and no minimum.
+The trainer's GPU is the scarce thing, and the scorer's the dear one. So scorer and judge are off
+until the trainer's pod has a node, sleep when nothing was there to score for idleTimeoutSeconds,
+and wake on announced demand. Without a trainer renderers have nothing to paint and no minimum.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def awaits_next(case: Case, spec: RunSpec) -> float | None:
 
 
 def _demand_noted(case: Case, spec: RunSpec) -> datetime | None:
-    """When demand was last seen. Noted now and then, so that demand alone rarely writes a status."""
+    """When demand was last seen; noted now and then, so that it rarely writes a status."""
     noted = moment(case.status.last_demand_time)
     if not total(case.observed.demand):
         return noted
@@ -97,7 +97,7 @@ def _note_every(spec: RunSpec) -> float:
 
 
 def _patience(spec: RunSpec) -> float:
-    """Seconds of quiet before sleep: never before idleTimeoutSeconds, though the note may be old."""
+    """Seconds of quiet before sleep: idleTimeoutSeconds at least, however old the note."""
     return spec.scorer.idle_timeout_seconds + _note_every(spec)
 
 

@@ -9,7 +9,7 @@ from watercolour_operator.lifecycle import endings
 from watercolour_operator.lifecycle.case import Case
 from watercolour_operator.times import seconds_between, stamp
 
-#: Seconds before the third attempt in a row that ended without a step; then twice as long each time.
+#: Seconds before the third attempt in a row that came to nothing; then twice as long each time.
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 300.0
 

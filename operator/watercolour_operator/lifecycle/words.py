@@ -1,4 +1,4 @@
-"""A pod's own words: the trainer's summary, or the end of what a container said, without secrets."""
+"""A pod's own words: the trainer's summary, or the end of its log, without secrets. Pure."""
 
 from __future__ import annotations
 
