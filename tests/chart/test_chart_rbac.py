@@ -1,0 +1,228 @@
+"""What operator and people may do, by mode: exactly what they need, as the server decides it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from tests.chart.conftest import CHART, Render
+from tests.cluster.ground.api import Api
+from tests.cluster.ground.controlplane import ControlPlane
+
+from watercolour_operator import desired
+from watercolour_operator.cluster import kinds
+
+Manifest = dict[str, Any]
+#: A verb, a group and a resource, perhaps with its subresource.
+Right = tuple[str, str, str]
+
+MADE = ("get", "list", "watch", "create", "patch", "delete")
+RBAC = {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ServiceAccount"}
+
+#: What no mode gives, with why it would matter.
+NEVER: tuple[Right, ...] = (
+    ("list", "", "secrets"),  # to read every Secret of a namespace
+    ("watch", "", "secrets"),
+    ("create", "", "secrets"),
+    ("create", "", "pods"),  # pods come from Deployments and Jobs
+    ("create", "", "pods/exec"),
+    ("create", "", "serviceaccounts/token"),  # to become somebody else
+    ("get", "", "nodes"),
+    ("create", "rbac.authorization.k8s.io", "rolebindings"),
+    ("escalate", "rbac.authorization.k8s.io", "roles"),
+    ("update", "watercolour.dev", "watercolourruns"),  # the specification is the user's
+    ("patch", "watercolour.dev", "watercolourruns"),
+    ("create", "watercolour.dev", "watercolourruns"),
+    ("patch", "apiextensions.k8s.io", "customresourcedefinitions"),
+)
+
+
+def needed() -> set[Right]:
+    """The rights that the operator's code has a use for."""
+    found: set[Right] = set()
+    for kind in kinds.WATCHED:
+        verbs = ("list", "watch", "patch", "delete") if kind is kinds.POD else MADE
+        found |= {(verb, group(kind.api_version), kind.plural) for verb in verbs}
+    runs = "watercolour.dev"
+    found |= {(verb, runs, "watercolourruns") for verb in ("get", "list", "watch", "delete")}
+    found |= {
+        ("patch", runs, "watercolourruns/status"),
+        ("update", runs, "watercolourruns/finalizers"),
+    }
+    return found | {("get", "", "secrets"), ("create", "", "events"), ("list", "", "events")}
+
+
+def group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def rights(rules: Iterable[Manifest]) -> Iterator[Right]:
+    """The rights that a role's rules give."""
+    for rule in rules:
+        for verb in rule["verbs"]:
+            for api_group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    yield verb, api_group, resource
+
+
+def test_the_role_has_what_the_code_uses_and_nothing_else() -> None:
+    rules = yaml.safe_load((CHART / "files" / "operator-rules.yaml").read_text())
+    given = list(rights(rules))
+    assert len(given) == len(set(given))
+    assert set(given) == needed()
+
+
+def test_every_kind_that_is_made_is_one_that_is_watched() -> None:
+    watched = {(kind.api_version, kind.plural) for kind in kinds.WATCHED}
+    assert {(kind.api_version, kind.plural) for kind in desired.KINDS} <= watched
+
+
+def install(
+    api: Api, render: Render, file: str, namespace: str, *, at: str = "", **values: Any
+) -> str:
+    """Apply the mode's accounts and roles and wait until they hold; returns the operator's user."""
+    for each in render(file, namespace=namespace, values=values):
+        if each["kind"] in RBAC:
+            api.apply(each)
+    user = f"system:serviceaccount:{namespace}:watercolour-operator"
+    last = ("create", "coordination.k8s.io", "leases")
+    deadline = time.monotonic() + 10
+    while not (
+        may(api, user, next(iter(needed())), at or namespace) and may(api, user, last, namespace)
+    ):
+        assert time.monotonic() < deadline, "the roles give nothing"
+    return user
+
+
+def may(api: Api, user: str, right: Right, namespace: str, name: str = "") -> bool:
+    """Whether the API server would let a user do something."""
+    verb, api_group, resource = right
+    resource, _, below = resource.partition("/")
+    asked = {
+        "verb": verb,
+        "group": api_group,
+        "resource": resource,
+        "subresource": below,
+        "namespace": namespace,
+        "name": name,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked},
+    }
+    return api.create(review)["status"]["allowed"]
+
+
+def refused(api: Api, user: str, namespace: str) -> set[Right]:
+    """The rights that the operator needs in a namespace and does not have there."""
+    return {right for right in needed() if not may(api, user, right, namespace)}
+
+
+@pytest.fixture
+def other(control_plane: ControlPlane, namespace: str) -> str:
+    """A second namespace, with people who have nothing to do with the first."""
+    name = f"{namespace}-other"
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    control_plane.api.create(manifest)
+    return name
+
+
+@pytest.mark.cluster
+def test_cluster_mode_reaches_every_namespace(
+    api: Api, render: Render, namespace: str, other: str
+) -> None:
+    user = install(api, render, "defaults", namespace)
+    assert refused(api, user, namespace) == set()
+    assert refused(api, user, other) == set()
+    assert refused(api, user, "") == set()
+    for right in NEVER:
+        assert not may(api, user, right, other), right
+    api.delete("ClusterRoleBinding", "watercolour-operator")
+
+
+@pytest.mark.cluster
+def test_namespaces_mode_reaches_those_and_no_other(
+    api: Api, render: Render, namespace: str, other: str
+) -> None:
+    rbac = {"mode": "namespaces", "namespaces": [other]}
+    user = install(api, render, "", namespace, at=other, rbac=rbac)
+    assert refused(api, user, other) == set()
+    # The release's own namespace is not one of them: it holds the Lease alone.
+    for elsewhere in (namespace, "default", ""):
+        assert refused(api, user, elsewhere) == needed()
+    for right in NEVER:
+        assert not may(api, user, right, other), right
+
+
+@pytest.mark.cluster
+def test_single_mode_reaches_its_own_namespace_alone(
+    api: Api, render: Render, namespace: str, other: str
+) -> None:
+    user = install(api, render, "single", namespace)
+    assert refused(api, user, namespace) == set()
+    assert refused(api, user, other) == needed()
+    assert refused(api, user, "") == needed()
+    for right in NEVER:
+        assert not may(api, user, right, namespace), right
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("file", ["defaults", "single"])
+def test_the_lease_is_the_operators_own(
+    api: Api, render: Render, namespace: str, other: str, file: str
+) -> None:
+    user = install(api, render, file, namespace)
+    lease = "coordination.k8s.io", "leases"
+    assert may(api, user, ("create", *lease), namespace)
+    for verb in ("get", "update"):
+        assert may(api, user, (verb, *lease), namespace, "watercolour-operator")
+        assert not may(api, user, (verb, *lease), namespace, "somebody-elses")
+        assert not may(api, user, (verb, *lease), other, "watercolour-operator")
+    if file == "defaults":
+        api.delete("ClusterRoleBinding", "watercolour-operator")
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("role", "reads", "writes"),
+    [("view", True, False), ("edit", True, True), ("admin", True, True)],
+)
+def test_the_clusters_own_roles_know_runs(
+    api: Api, render: Render, namespace: str, role: str, reads: bool, writes: bool
+) -> None:
+    install(api, render, "defaults", namespace)
+    user = f"painter-{role}-{namespace}"
+    rbac = "rbac.authorization.k8s.io"
+    api.apply(
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": user, "namespace": namespace},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
+        }
+    )
+    runs = "watercolour.dev"
+    api.until_one(
+        "ClusterRole",
+        role,
+        None,
+        lambda each: any(runs in rule.get("apiGroups", ()) for rule in each["rules"]),
+    )
+    expected = {
+        ("get", "watercolourruns"): reads,
+        ("list", "watercolourruns"): reads,
+        ("get", "watercolourruns/scale"): reads,
+        ("create", "watercolourruns"): writes,
+        ("patch", "watercolourruns"): writes,
+        ("delete", "watercolourruns"): writes,
+        ("update", "watercolourruns/scale"): writes,
+        ("patch", "watercolourruns/status"): False,
+    }
+    for (verb, resource), allowed in expected.items():
+        assert may(api, user, (verb, runs, resource), namespace) is allowed, (verb, resource)
+    api.delete("ClusterRoleBinding", "watercolour-operator")
