@@ -9,10 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from watercolour.api import servers
 from watercolour.api.reasons import Reason
+from watercolour.api.spec import RunSpec
 from watercolour.api.status import Condition, ConditionType, Phase
-from watercolour_operator import parts
-from watercolour_operator.lifecycle import attempts, deadlines, podfaults, replicas, teardown
+from watercolour_operator.lifecycle import (
+    attempts,
+    checks,
+    deadlines,
+    podfaults,
+    replicas,
+    teardown,
+)
 from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.podfaults import TITLES
 from watercolour_operator.lifecycle.replicas import Replicas
@@ -74,7 +82,7 @@ def _timed(kind: ConditionType, new: Said, case: Case) -> Condition:
 
 
 def _component(case: Case, verdict: Verdict, wanted: Replicas, component: Component) -> Said:
-    if case.spec is not None and component not in parts.deployed(case.spec):
+    if case.spec is not None and component not in _deployed(case.spec):
         return Said("True", Reason.NOT_NEEDED, _elsewhere(component))
     if not verdict.active:
         return _inactive(case, verdict, component)
@@ -88,6 +96,16 @@ def _component(case: Case, verdict: Verdict, wanted: Replicas, component: Compon
     if component is Component.RENDERERS:
         return _renderers(case, wanted)
     return _counted(case, component, wanted.env)
+
+
+def _deployed(spec: RunSpec) -> frozenset[Component]:
+    """The components that have pods of the run's own."""
+    found = {Component.TRAINER, Component.RENDERERS, Component.ENV}
+    if servers.runs_scorer(spec):
+        found.add(Component.SCORER)
+    if servers.runs_judge(spec):
+        found.add(Component.JUDGE)
+    return frozenset(found)
 
 
 def _elsewhere(component: Component) -> str:
@@ -127,7 +145,7 @@ def _trainer(case: Case, verdict: Verdict) -> Said:
 
 
 def _helpers(case: Case) -> str:
-    deployed = parts.deployed(case.spec) if case.spec else frozenset[Component]()
+    deployed = _deployed(case.spec) if case.spec else frozenset[Component]()
     names = [part.value for part in (Component.SCORER, Component.JUDGE) if part in deployed]
     return " and ".join(names) + " " if names else ""
 
@@ -240,9 +258,7 @@ def _by_surroundings(case: Case, verdict: Verdict, wanted: Replicas) -> Said | N
         words = (
             f"No longer in the namespace: {listed}. What runs goes on; a new pod would not start."
         )
-        storage = all("claim" in name.lower() for name in case.observed.missing)
-        reason = Reason.STORAGE_UNAVAILABLE if storage else Reason.SECRET_MISSING
-        return Said("True", reason, words)
+        return Said("True", checks.reason_for_missing(case.observed.missing), words)
     return None
 
 

@@ -17,7 +17,7 @@ from watercolour_operator.times import moment, stamp
 
 
 def accounted(observed: Observed) -> Cost | None:
-    """The cost up to now; None as long as nothing has cost anything.
+    """The cost up to now; None as long as nothing has cost anything, the old one if nothing more.
 
     Idle seconds are those of pods that had nothing to do when they were looked at: a renderer that
     paints nothing, a scorer or judge while the environment has nothing to score. The state at the
@@ -30,7 +30,7 @@ def accounted(observed: Observed) -> Cost | None:
         used = _used(observed, component, since)
         if used.pod_seconds > 0:
             parts[component.value] = _sum(parts.get(component.value) or ComponentCost(), used)
-    if not parts:
+    if parts == old.components:
         return observed.status.cost
     minutes = sum(part.gpu_seconds for part in parts.values()) / 60
     return Cost(
@@ -38,11 +38,6 @@ def accounted(observed: Observed) -> Cost | None:
         gpu_minutes=round(minutes, 2),
         components=parts,
     )
-
-
-def runs(observed: Observed) -> bool:
-    """Whether any pod holds room on a node, so that the cost grows."""
-    return any(pod.scheduled is not None and pod.ended is None for pod in observed.pods)
 
 
 def _used(observed: Observed, component: Component, since: datetime | None) -> ComponentCost:

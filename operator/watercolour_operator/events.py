@@ -1,8 +1,8 @@
 """The events of a run: the difference of two statuses. Pure.
 
-An event is posted for a transition and follows the writing of the status; its words are those of the
-condition that changed. What changes with every step is in the status and the metrics. A healthy run
-has at most six, however long it is.
+An event is posted for a transition and follows the writing of the status; its words are those of
+the condition that changed. What changes with every step is in the status and the metrics. A healthy
+run has at most six, however long it is.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The status that is to be written: assembled from a verdict, and left alone when it says the same.
+"""The status of a run: assembled from a verdict. Pure.
 
-A status is written at once when something changes that a person or the next decision needs to know;
-figures of the training at most every ``PROGRESS_SECONDS``; what only adds up, such as the cost, at
-most every ``COST_SECONDS``. ``cost.accountedUntil`` is the moment of the last writing.
+It is a function of the observation alone, and of the moment only in what adds up by itself: nothing
+else changes between two looks at a run in which nothing happens.
 """
 
 from __future__ import annotations
 
-from watercolour.api import columns
+from watercolour.api import columns, servers
 from watercolour.api.reasons import Reason
 from watercolour.api.status import (
     ArtifactsStatus,
@@ -20,27 +19,16 @@ from watercolour.api.status import (
     ScalingDecision,
     Status,
 )
-from watercolour_operator import conditions, cost, names, parts
+from watercolour_operator import conditions, cost, names
 from watercolour_operator.lifecycle import attempts, failures, memory, replicas, words
-from watercolour_operator.lifecycle.case import OVER, Case, Verdict
+from watercolour_operator.lifecycle.case import Case, Verdict
 from watercolour_operator.lifecycle.replicas import Replicas
 from watercolour_operator.names import Component
-from watercolour_operator.times import seconds_between, stamp
-
-#: Seconds between two statuses that differ in the training's figures alone.
-PROGRESS_SECONDS = 5.0
-#: Seconds between two statuses that differ in nothing but what adds up by itself.
-COST_SECONDS = 60.0
+from watercolour_operator.times import stamp
 
 
 def of(case: Case, verdict: Verdict, wanted: Replicas) -> Status:
-    """The status to be written; the old one when there is nothing worth writing."""
-    old = case.status
-    new = _assembled(case, verdict, wanted)
-    return new if _worth_writing(old, new, case) else old
-
-
-def _assembled(case: Case, verdict: Verdict, wanted: Replicas) -> Status:
+    """The whole status."""
     old = case.status
     status = Status(
         phase=verdict.phase,
@@ -155,7 +143,7 @@ def _stopped(old: RenderersStatus, verdict: Verdict) -> ScalingDecision | None:
 
 def _scorer(case: Case, verdict: Verdict, wanted: Replicas) -> str | None:
     """Ready, Starting, Sleeping or Stopped; None for a run without a scorer in the cluster."""
-    if case.spec is None or not parts.scorer_deployed(case.spec):
+    if case.spec is None or not servers.runs_scorer(case.spec):
         return None if case.spec is not None else case.status.scorer
     if not verdict.active or replicas.scheduled(case) is None:
         return "Stopped"
@@ -180,39 +168,3 @@ def _artifacts(case: Case) -> ArtifactsStatus | None:
         last_checkpoint_step=case.ledger.checkpoint,
         best=best,
     )
-
-
-def _worth_writing(old: Status, new: Status, case: Case) -> bool:
-    if _firm(old) != _firm(new):
-        return True
-    since = seconds_between(old.cost.accounted_until if old.cost else None, case.now)
-    figures = _figures(old) != _figures(new)
-    if figures:
-        return since is None or since >= PROGRESS_SECONDS
-    grows = cost.runs(case.observed) and new.phase not in OVER
-    return (grows or old.cost != new.cost) and (since is None or since >= COST_SECONDS)
-
-
-def _firm(status: Status) -> Status:
-    """The status without what may wait: figures, and what adds up."""
-    parts: dict[str, object] = {"progress": None, "columns": None, "cost": None}
-    renderers, artifacts = status.renderers, status.artifacts
-    if renderers is not None:
-        parts["renderers"] = renderers.model_copy(update={"busy": 0})
-    if artifacts is not None:
-        parts["artifacts"] = artifacts.model_copy(update={"best": None})
-    parts["attempts"] = tuple(
-        attempt if attempt.ended else attempt.model_copy(update={"last_step": None})
-        for attempt in status.attempts
-    )
-    return status.model_copy(update=parts)
-
-
-def _figures(status: Status) -> tuple[object, ...]:
-    """What a person watches change: the training's figures, and the renderers at work."""
-    progress = status.progress
-    shown = progress.model_copy(update={"queue": None, "eta_seconds": None}) if progress else None
-    busy = status.renderers.busy if status.renderers else 0
-    best = status.artifacts.best if status.artifacts else None
-    steps = tuple(attempt.last_step for attempt in status.attempts)
-    return shown, busy, best, steps

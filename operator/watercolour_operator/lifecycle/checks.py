@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
@@ -42,7 +42,7 @@ def over(case: Case) -> Verdict | None:
     reason = Reason.SUCCEEDED if phase is Phase.SUCCEEDED else Reason.RESTARTS_EXHAUSTED
     if known is not None and known.reason in Reason:
         reason = Reason(known.reason)
-    return Verdict(phase, reason, known.message if known else "", hold=True)
+    return Verdict(phase, reason, known.message if known else "")
 
 
 def behind_an_older_run(case: Case) -> Verdict | None:
@@ -93,8 +93,8 @@ def succeeded(case: Case) -> Verdict | None:
     if left:
         kinds = ", ".join(sorted({pod.component.value for pod in left}))
         words = f"{message} Ending: {kinds}."
-        return Verdict(Phase.COMPLETING, Reason.CLEANING_UP, words, hold=True)
-    return Verdict(Phase.SUCCEEDED, Reason.SUCCEEDED, message, hold=True)
+        return Verdict(Phase.COMPLETING, Reason.CLEANING_UP, words)
+    return Verdict(Phase.SUCCEEDED, Reason.SUCCEEDED, message)
 
 
 def _achieved(case: Case) -> str:
@@ -118,14 +118,14 @@ def failed(case: Case) -> Verdict | None:
     todo = failures.remedy(reason)
     if reason in FINAL or (reason is Reason.RUN_EXISTS and newest.number == 1):
         message = f"{said}. Another attempt would end alike. {todo}".strip()
-        return Verdict(Phase.FAILED, reason, message, hold=True)
+        return Verdict(Phase.FAILED, reason, message)
     limit = spec.restart_policy.max_restarts
     if case.ledger.counted <= limit:
         return None
     kept = case.ledger.checkpoint
     saved = f" Step {kept} is saved." if kept is not None else ""
     message = f"{said}; restarts {limit} of {limit} used.{saved} {todo}".strip()
-    return Verdict(Phase.FAILED, Reason.RESTARTS_EXHAUSTED, message, hold=True)
+    return Verdict(Phase.FAILED, Reason.RESTARTS_EXHAUSTED, message)
 
 
 def too_long(case: Case) -> Verdict | None:
@@ -138,7 +138,7 @@ def too_long(case: Case) -> Verdict | None:
     saved = f"Step {kept} is saved. " if kept is not None else ""
     todo = failures.remedy(Reason.ACTIVE_DEADLINE_EXCEEDED)
     message = f"Active for longer than activeDeadlineSeconds ({limit}). {saved}{todo}"
-    return Verdict(Phase.FAILED, Reason.ACTIVE_DEADLINE_EXCEEDED, message, hold=True)
+    return Verdict(Phase.FAILED, Reason.ACTIVE_DEADLINE_EXCEEDED, message)
 
 
 def too_slow(case: Case) -> Verdict | None:
@@ -150,7 +150,7 @@ def too_slow(case: Case) -> Verdict | None:
     fault = podfaults.first(case)
     cause = fault.message if fault else failures.remedy(Reason.STARTUP_DEADLINE_EXCEEDED)
     message = f"No first step within startupDeadlineSeconds ({limit}). {cause}"
-    return Verdict(Phase.FAILED, Reason.STARTUP_DEADLINE_EXCEEDED, message, hold=True)
+    return Verdict(Phase.FAILED, Reason.STARTUP_DEADLINE_EXCEEDED, message)
 
 
 def suspended(case: Case) -> Verdict | None:
@@ -160,11 +160,11 @@ def suspended(case: Case) -> Verdict | None:
     left = leftovers.working(case)
     if left or leftovers.job_at_work(case):
         message = "Suspending: the trainer writes its checkpoint, the other parts stop."
-        return Verdict(Phase.SUSPENDING, Reason.SUSPEND_REQUESTED, message, hold=True)
+        return Verdict(Phase.SUSPENDING, Reason.SUSPEND_REQUESTED, message)
     step = case.ledger.checkpoint
     onward = f"goes on from step {step}" if step is not None else "starts the training"
     message = f"Every GPU is given back and the files are kept; suspend=false {onward}."
-    return Verdict(Phase.SUSPENDED, Reason.RUN_SUSPENDED, message, hold=True)
+    return Verdict(Phase.SUSPENDED, Reason.RUN_SUSPENDED, message)
 
 
 def lacking(case: Case) -> Verdict | None:
@@ -173,10 +173,18 @@ def lacking(case: Case) -> Verdict | None:
     if case.begun or not missing:
         return None
     listed = ", ".join(missing)
-    storage = all("claim" in name.lower() for name in missing)
-    reason = Reason.STORAGE_UNAVAILABLE if storage else Reason.SECRET_MISSING
     message = f"Not in the namespace: {listed}. Create it; the run starts by itself then."
-    return Verdict(Phase.PENDING, reason, message, hold=True)
+    return Verdict(Phase.PENDING, reason_for_missing(missing), message, hold=True)
+
+
+def reason_for_missing(missing: Sequence[str]) -> Reason:
+    """The reason for objects that the specification names and the namespace lacks."""
+    kinds = {name.partition(" ")[0] for name in missing}
+    if "Secret" in kinds:
+        return Reason.SECRET_MISSING
+    if "PersistentVolumeClaim" in kinds:
+        return Reason.STORAGE_UNAVAILABLE
+    return Reason.CONTAINER_CONFIG_INVALID
 
 
 def restarting(case: Case) -> Verdict | None:

@@ -9,9 +9,12 @@ from watercolour_operator.observed import Pod
 
 
 def shares_scorer(case: Case) -> bool:
-    """Whether the scorer stays after this run because another run wants it."""
+    """Whether the scorer stays after this run, because it belongs to others too.
+
+    They see by themselves that it sleeps; to delete it would be to fight them.
+    """
     shared = case.spec is not None and case.spec.scorer.sharing == "Namespace"
-    return shared and case.observed.scorer_wanted_elsewhere
+    return shared and bool(case.observed.scorer_sharers)
 
 
 def working(case: Case) -> tuple[Pod, ...]:

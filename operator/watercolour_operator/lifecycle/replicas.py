@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from watercolour.api import servers
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import RenderersStatus
-from watercolour_operator import parts, scaling
+from watercolour_operator import scaling
 from watercolour_operator.lifecycle import memory
 from watercolour_operator.lifecycle.case import Case, Verdict
 from watercolour_operator.names import Component
@@ -49,13 +50,13 @@ def of(case: Case, verdict: Verdict) -> Replicas:
         return Replicas(renderers=_unowned(spec), last_demand=moment(case.status.last_demand_time))
     last_demand = _demand_noted(case, spec)
     scoring = _awake(case, spec, last_demand)
-    scored = parts.scorer_deployed(spec)
+    scored = servers.runs_scorer(spec)
     shared = spec.scorer.sharing == "Namespace" and case.observed.scorer_wanted_elsewhere
     scaled = _scaled(case, spec)
     return Replicas(
         env=1,
         scorer=int(scored and (scoring or shared)),
-        judge=int(parts.judge_deployed(spec) and scoring),
+        judge=int(servers.runs_judge(spec) and scoring),
         renderers=scaled.replicas,
         scoring=scored and scoring,
         scaled=scaled,

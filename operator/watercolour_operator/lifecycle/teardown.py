@@ -23,6 +23,8 @@ AUTOSCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 KEPT_KINDS = ("PersistentVolumeClaim",)
 #: Seconds that the Job controller has to notice that a Job's pods are over.
 JOB_LAG_SECONDS = 30.0
+#: Seconds that garbage collection has to ask a Deployment's pods to go.
+GC_LAG_SECONDS = 4.0
 
 
 def removals(case: Case, verdict: Verdict) -> tuple[Removal, ...]:
@@ -118,12 +120,28 @@ def _jobs(case: Case, ending: bool) -> Iterator[Removal]:
 
 
 def _orphans(case: Case) -> Iterator[Removal]:
-    """Pods of parts whose Deployment is gone and that nobody has asked to go yet."""
+    """Pods of parts whose Deployment is gone: none gets longer to end than it needs.
+
+    Garbage collection asks them to go, with the grace of their template; what it has not asked after
+    a while is asked here.
+    """
     owners = {child.component for child in case.observed.children if child.kind == "Deployment"}
     for pod in leftovers.working(case):
-        trains = pod.component is Component.TRAINER
-        if pod.deleting is None and pod.component not in owners and not trains:
+        if pod.component in owners or pod.component is Component.TRAINER:
+            continue
+        forgotten = pod.deleting is None and _ending_for(case) > GC_LAG_SECONDS
+        if forgotten or (pod.deleting is not None and pod.grace_seconds > GRACE_SECONDS):
             yield Removal("Pod", pod.name, GRACE_SECONDS)
+
+
+def _ending_for(case: Case) -> float:
+    """Seconds for which the run's parts have been going, as far as is known."""
+    if case.observed.deleting is not None:
+        return seconds_between(case.observed.deleting, case.now) or 0.0
+    stopped = case.status.condition(ConditionType.PROGRESSING)
+    if stopped is None or stopped.status != "False":
+        return 0.0
+    return seconds_between(stopped.last_transition_time, case.now) or 0.0
 
 
 def _forced(case: Case, ending: bool) -> Iterator[Removal]:

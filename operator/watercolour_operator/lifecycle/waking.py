@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from watercolour.api.reasons import Reason
-from watercolour.api.status import ConditionType, Phase
+from watercolour.api.status import Phase
 from watercolour_operator.lifecycle import deadlines, leftovers, replicas, restarts, teardown
 from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.replicas import Replicas
-from watercolour_operator.times import seconds_between
 
 #: Shortest wait, in seconds: a deadline that is due is met, not chased.
 SHORTEST = 0.25
-#: Seconds for which a silent environment is asked as often as one that answers.
-PATIENCE_SECONDS = 60.0
+#: Seconds between two looks at what nobody tells of: a Secret that is missing, a Job without a pod.
+MISSING_SECONDS, PODLESS_SECONDS = 10.0, 5.0
 
 
 def again(case: Case, verdict: Verdict, wanted: Replicas) -> float | None:
@@ -20,6 +19,8 @@ def again(case: Case, verdict: Verdict, wanted: Replicas) -> float | None:
     if verdict.phase in OVER:
         return _least(*_of_finished(case))
     waits = [case.settings.resync_seconds]
+    if verdict.phase is Phase.PENDING and case.observed.missing:
+        waits.append(MISSING_SECONDS)
     if verdict.phase in (Phase.COMPLETING, Phase.SUSPENDING) or verdict.reason is Reason.RESTARTING:
         waits.append(_while_ending(case))
     if verdict.active:
@@ -60,30 +61,12 @@ def _of_active(case: Case, wanted: Replicas) -> list[float | None]:
     waits.append(pause if pause > 0 else None)
     if case.spec is not None and wanted.scoring:
         waits.append(replicas.awaits_next(case, case.spec))
-    if case.runner is not None and case.runner.started is not None:
-        waits.append(case.settings.poll_seconds if _answers(case) else _seldom(case))
-        waits.append(_ahead(deadlines.step_overdue_left(case)))
+    waits.append(_ahead(deadlines.step_overdue_left(case)))
+    if case.runner is None and case.job is not None and not case.queued:
+        # Why a Job makes no pod is no event of ours.
+        waits.append(PODLESS_SECONDS)
     return waits
 
 
 def _ahead(left: float | None) -> float | None:
     return left if left is not None and left > 0 else None
-
-
-def _answers(case: Case) -> bool:
-    """Whether trainer or environment answer, or have only just fallen silent."""
-    if case.observed.progress is not None or case.observed.demand is not None:
-        return True
-    renderers = case.status.renderers
-    decision = renderers.decision if renderers else None
-    silent = seconds_between(decision.blind_since if decision else None, case.now)
-    if silent is not None:
-        return silent < PATIENCE_SECONDS
-    trainer = case.status.condition(ConditionType.TRAINER_READY)
-    since = seconds_between(trainer.last_transition_time if trainer else None, case.now)
-    return since is None or since < PATIENCE_SECONDS
-
-
-def _seldom(case: Case) -> float:
-    """Asking who has not answered for a while, as where pods are played, may cost little."""
-    return case.settings.resync_seconds / 2
