@@ -20,10 +20,11 @@ MARGIN_SECONDS = 20
 #: The API server's address, which the kubelet tells every container.
 API_SERVER = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
 
-#: Asked every second while it starts, because a burst waits for it.
+#: Readiness is asked every second: a burst waits for it. One that is never ready, because it
+#: reaches what it must not reach, lives on and says so.
 PROBES = {
-    "startupProbe": pods.probe("/readyz", every=1, failures=180),
-    "readinessProbe": pods.probe("/readyz", every=2, failures=2),
+    "startupProbe": pods.probe("/livez", every=1, failures=120),
+    "readinessProbe": pods.probe("/readyz", every=1, failures=3),
     "livenessProbe": pods.probe("/livez", every=10, failures=6),
 }
 

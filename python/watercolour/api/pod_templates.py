@@ -170,22 +170,24 @@ def _items(at: str, items: Any) -> Iterator[tuple[str, Template]]:
 
 def _container(at: str, component: str, item: Template) -> Iterator[Problem]:
     yield from _security(f"{at}.securityContext", item.get("securityContext"), CONTAINER_SECURITY)
+    resources = item.get("resources", {})
     if item["name"] == component and "resources" in item:
         field = "judge.deploy" if component == "judge" else component
         yield Problem(
             f"{at}.resources",
-            item["resources"],
+            resources,
             f"spec.{field}.resources says that",
             f"Set spec.{field}.resources instead.",
         )
-    elif "resources" in item and not isinstance(item["resources"], Mapping):
-        yield _not_a("mapping", f"{at}.resources", item["resources"])
+    elif not isinstance(resources, Mapping):
+        yield _not_a("mapping", f"{at}.resources", resources)
     yield from _lists(at, item, CONTAINER_LISTS)
-    ports = item.get("ports")
-    for position, port in enumerate(ports if isinstance(ports, (list, tuple)) else ()):
-        if isinstance(port, Mapping) and port.get("hostPort"):
+    ports: Any = item.get("ports")
+    for port in ports if isinstance(ports, (list, tuple)) else ():
+        host_port: Any = port.get("hostPort") if isinstance(port, Mapping) else None
+        if host_port:
             fault = "NetworkPolicies do not hold for a port of the node"
-            yield Problem(f"{at}.ports[{position}].hostPort", port["hostPort"], fault, _LEAVE_OUT)
+            yield Problem(f"{at}.ports.hostPort", host_port, fault, _LEAVE_OUT)
 
 
 def _volume(at: str, item: Template) -> Iterator[Problem]:

@@ -1,0 +1,85 @@
+"""Emptying a renderer before it is stopped."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from watercolour.render import drain
+
+
+class Renderer(ThreadingHTTPServer):
+    """Answers as a renderer does; one sketch ends with each look at its load."""
+
+    def __init__(self, busy: int) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.busy = busy
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Renderer
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_GET(self) -> None:
+        self.server.busy = max(0, self.server.busy - 1)
+        self._answer()
+
+    def _answer(self) -> None:
+        self.server.asked.append(f"{self.command} {self.path}")
+        body = json.dumps({"slots": 2, "busy": self.server.busy, "draining": True}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+
+@pytest.fixture
+def renderer(request: pytest.FixtureRequest) -> Iterator[Renderer]:
+    server = Renderer(busy=request.param)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("renderer", [0], indirect=True)
+def test_an_idle_renderer_is_asked_once(renderer: Renderer) -> None:
+    assert drain.drained(renderer.url, 5)
+    assert renderer.asked == ["POST /v1/drain"]
+
+
+@pytest.mark.parametrize("renderer", [2], indirect=True)
+def test_a_busy_renderer_is_waited_for(renderer: Renderer) -> None:
+    assert drain.drained(renderer.url, 30)
+    assert renderer.asked == ["POST /v1/drain", "GET /v1/load", "GET /v1/load"]
+
+
+@pytest.mark.parametrize("renderer", [10**6], indirect=True)
+def test_the_wait_has_an_end(renderer: Renderer) -> None:
+    assert not drain.drained(renderer.url, 0)
+
+
+@pytest.mark.parametrize("renderer", [0], indirect=True)
+def test_a_renderer_that_has_gone_needs_no_wait(
+    renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = str(renderer.server_address[1])
+    renderer.server_close()
+    monkeypatch.setattr("sys.argv", ["drain", "--port", port, "--seconds", "5"])
+    assert drain.main() == 0
