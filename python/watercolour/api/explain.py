@@ -95,10 +95,17 @@ def without_nulls(data: Mapping[str, Any], model: type[BaseModel]) -> dict[str, 
     known = fields_of(model)
     kept: dict[str, Any] = {}
     for name, value in data.items():
-        below = submodel(known[name].annotation) if name in known else None
-        if value is None and name in known:
+        if name not in known or not isinstance(value, Mapping):
+            if value is not None or name not in known:
+                kept[name] = value
             continue
-        kept[name] = without_nulls(value, below) if below and isinstance(value, Mapping) else value
+        below = submodel(known[name].annotation)
+        if below:
+            kept[name] = without_nulls(value, below)
+        elif known[name].annotation != dict[str, Any]:
+            kept[name] = {key: inner for key, inner in value.items() if inner is not None}
+        else:
+            kept[name] = value
     return kept
 
 

@@ -99,7 +99,7 @@ Line = Annotated[str, Field(pattern=LINE, max_length=1000)]
 Name = Annotated[str, Field(pattern=DNS_LABEL)]
 Url = Annotated[str, Field(pattern=HTTP_URL, max_length=2000)]
 Image = Annotated[str, Field(pattern=IMAGE, max_length=500)]
-Quantity = Annotated[str, BeforeValidator(_plain_number), Field(pattern=QUANTITY)]
+Quantity = Annotated[str, Field(pattern=QUANTITY), BeforeValidator(_plain_number)]
 PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET, max_length=300)]
 #: A name of a method or of a module, and a list of such.
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=100)]

@@ -65,6 +65,7 @@ KINDS: dict[str, Kind] = {
     "ValidatingAdmissionPolicyBinding": Kind(
         "admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", False
     ),
+    "SubjectAccessReview": Kind("authorization.k8s.io/v1", "subjectaccessreviews", False),
     "WatercolourRun": Kind("watercolour.dev/v1alpha1", "watercolourruns"),
 }
 
@@ -137,11 +138,17 @@ class Api:
         return answer["items"]
 
     def create(
-        self, manifest: Json, namespace: str | None = None, *, dry_run: bool = False
+        self,
+        manifest: Json,
+        namespace: str | None = None,
+        *,
+        dry_run: bool = False,
+        strict: bool = False,
     ) -> Json:
         """Create an object; the namespace may stand in the manifest instead."""
         kind, namespace = _place(manifest, namespace)
         params = {"dryRun": "All"} if dry_run else {}
+        params |= {"fieldValidation": "Strict"} if strict else {}
         return self._json("POST", _path(kind, namespace), params=params, json=manifest)
 
     def apply(
