@@ -38,7 +38,8 @@ class Settings:
     metrics_namespaces: dict[str, str] = field(default_factory=dict[str, str])
     #: Namespace of the operator's own pods, which pull /progress and /v1/demand.
     operator_namespace: str = "watercolour-system"
-    #: Ask pods through Service DNS (`dns`) or, from outside the cluster, the API server (`proxy`).
+    #: Ask pods through Service DNS (`dns`), from outside the cluster through the API server
+    #: (`proxy`), or at an address of which {namespace}, {run}, {component} and {pod} are filled in.
     reach: str = "dns"
     #: Environment variables for pods that may reach outside: proxies and certificates.
     proxy_env: dict[str, str] = field(default_factory=dict[str, str])
@@ -66,3 +67,8 @@ class Settings:
     force_delete_seconds: float = 120.0
     #: Seconds of one API call before it counts as failed.
     request_seconds: float = 30.0
+    #: Runs that are looked at at the same time.
+    workers: int = 10
+    #: Calls of the API server a second in all, watches aside, and how many may come at once.
+    api_per_second: float = 100.0
+    api_burst: int = 300

@@ -26,6 +26,8 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 
+#: Longest answer of a pod that is read, in bytes.
+LONGEST_ANSWER = 65536
 #: Connections of one operator: its watches, its workers, and some air.
 CONNECTIONS = 200
 
@@ -94,13 +96,37 @@ class Api:
                 return None
             raise
 
+    async def token(self) -> str | None:
+        """The bearer token in force, with its scheme; None where certificates speak."""
+        return await self.client.configuration.get_api_key_with_prefix("BearerToken")
+
     async def page(
         self, kind: Kind, namespace: str | None, query: Mapping[str, str], *, metadata: bool = False
     ) -> Raw:
         """One page of a list."""
         path = f"{kind.path(namespace)}?{urlencode(query)}"
         accept = METADATA_LIST if metadata else JSON
-        return await self._call("list", "GET", kind, path, namespace or "", "", accept=accept)
+        page = await self._call("list", "GET", kind, path, namespace or "", "", accept=accept)
+        # An empty list of metadata says null.
+        page["items"] = page.get("items") or []
+        return page
+
+    async def reach(self, method: str, path: str, seconds: float) -> bytes:
+        """What a pod answers through the API server's proxy.
+
+        Raises:
+            ApiError: it answered with an error, at too great length, or not in time.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._send(method, path, "*/*", None, JSON, seconds)
+                async with answer:
+                    text = await short(answer.content)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ApiError(0, _no_answer(error, seconds), verb=method) from error
+        if answer.status >= 400:
+            raise ApiError(answer.status, _words(text), verb=method)
+        return text
 
     async def write(
         self,
@@ -228,6 +254,20 @@ class Api:
                 yield _lines(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise failed(0, _no_answer(error, silence)) from error
+
+
+async def short(content: aiohttp.StreamReader) -> bytes:
+    """A whole body of at most LONGEST_ANSWER bytes.
+
+    Raises:
+        ClientPayloadError: it is longer.
+    """
+    body = b""
+    async for chunk in content.iter_any():
+        body += chunk
+        if len(body) > LONGEST_ANSWER:
+            raise aiohttp.ClientPayloadError(f"longer than {LONGEST_ANSWER} bytes")
+    return body
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncGenerator[Raw]:

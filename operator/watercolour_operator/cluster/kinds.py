@@ -43,6 +43,9 @@ POD = Kind("Pod", "v1", "pods", whole=True)
 SECRET = Kind("Secret", "v1", "secrets")
 EVENT = Kind("Event", "v1", "events", whole=True)
 LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases", whole=True)
+ACCESS = Kind(
+    "SelfSubjectAccessReview", "authorization.k8s.io/v1", "selfsubjectaccessreviews", whole=True
+)
 CLAIM = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", whole=True)
 
 #: What is listed and watched for every run, pods included.

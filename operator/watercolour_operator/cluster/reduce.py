@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from watercolour_operator import names
@@ -60,6 +60,11 @@ class Run:
     deleting: datetime | None
     spec: bytes
     status: bytes
+
+    @property
+    def spec_data(self) -> dict[str, Any]:
+        """The specification as plain data."""
+        return json.loads(self.spec)
 
 
 def version(raw: Raw) -> int:
@@ -189,7 +194,7 @@ def pod(raw: Raw) -> Pod | None:
         scheduled=_scheduled(node, conditions, metadata),
         unschedulable=_unschedulable(conditions),
         ready=(conditions.get("Ready") or {}).get("status") == "True",
-        deleting=_time_or_none(metadata.get("deletionTimestamp")),
+        deleting=_asked_to_go(metadata),
         grace_seconds=float(metadata.get("deletionGracePeriodSeconds") or 0),
         disrupted=(conditions.get("DisruptionTarget") or {}).get("status") == "True"
         or status.get("reason") in _DISRUPTED,
@@ -260,6 +265,12 @@ def _state(container: Raw) -> _Container:
     return found
 
 
+def _asked_to_go(metadata: Raw) -> datetime | None:
+    """When deletion was asked for: the API server's own stamp has the grace added to it."""
+    due = _time_or_none(metadata.get("deletionTimestamp"))
+    return due and due - timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
+
+
 def _scheduled(node: str | None, conditions: Mapping[str, Raw], metadata: Raw) -> datetime | None:
     bound = conditions.get("PodScheduled")
     if bound and bound.get("status") == "True":
@@ -291,8 +302,10 @@ def _owner(metadata: Raw) -> str | None:
 
 
 def _component(labels: Mapping[str, str]) -> Component | None:
-    value = labels.get(names.COMPONENT)
-    return Component(value) if value in Component else None
+    try:
+        return Component(labels.get(names.COMPONENT))
+    except ValueError:
+        return None
 
 
 def _number(text: Any) -> int | None:

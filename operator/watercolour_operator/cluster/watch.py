@@ -59,7 +59,7 @@ async def follow(
     while True:
         try:
             if not version:
-                version = await _list(api, store, kind, namespace)
+                version = await list_all(api, store, kind, namespace)
                 store.watches[scope] = None
             async for reached in _watch(api, store, kind, namespace, version, silence):
                 version, tries = reached, 0
@@ -93,8 +93,12 @@ def _pause(error: ApiError, tries: int) -> float:
     return max(error.retry_after or 0.0, random.uniform(longest / 2, longest))
 
 
-async def _list(api: Api, store: Store, kind: Kind, namespace: str | None) -> str:
-    """Read all, page by page; returns the version to watch from."""
+async def list_all(api: Api, store: Store, kind: Kind, namespace: str | None) -> str:
+    """Read all objects of a kind into the store; returns the version to watch from.
+
+    Raises:
+        ApiError: the API server refused or did not answer.
+    """
     query = {"labelSelector": OURS, "limit": str(PAGE)}
     seen: set[str] = set()
     while True:

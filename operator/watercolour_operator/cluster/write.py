@@ -12,19 +12,45 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
+from watercolour.logs import get
 from watercolour_operator import names
-from watercolour_operator.cluster import kinds
+from watercolour_operator.cluster import kinds, reduce
 from watercolour_operator.cluster.api import APPLY, MERGE, Api, Bucket, Raw
 from watercolour_operator.cluster.errors import ApiError, NameTaken
 from watercolour_operator.cluster.kinds import BY_NAME, Kind
 from watercolour_operator.cluster.reduce import Entry, Run
 from watercolour_operator.cluster.store import Key, Store
-from watercolour_operator.observed import Child
+from watercolour_operator.names import Component
+from watercolour_operator.observed import Child, Pod
 
+log = get(__name__)
+
+#: Longest message of an event that the API server takes.
+LONGEST_MESSAGE = 1024
 FIELD_MANAGER = {"fieldManager": names.MANAGER}
 FORCED = {**FIELD_MANAGER, "force": "true"}
+
+
+class Event(Protocol):
+    """What is told about a run once."""
+
+    @property
+    def type(self) -> str:
+        """Normal or Warning."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """A stable word."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """A sentence."""
+        ...
 
 
 @dataclass
@@ -215,6 +241,45 @@ class Writer:
             return None
         self.store.put_run(raw)
         return self.store.runs.get(key) if raw["metadata"]["uid"] == run.uid else None
+
+    async def fresh_pods(self, run: Run, component: Component) -> list[Pod]:
+        """The pods of one part as the server has them now; the store learns of them."""
+        labels = f"{names.RUN_UID}={run.uid},{names.COMPONENT}={component}"
+        page = await self.api.page(kinds.POD, run.namespace, {"labelSelector": labels})
+        for raw in page["items"]:
+            self.store.put(kinds.POD, raw)
+        found = (reduce.pod(raw) for raw in page["items"])
+        return [pod for pod in found if pod is not None]
+
+    async def event(self, run: Run, event: Event) -> None:
+        """Post an event; one that cannot be posted is logged and lost."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        body: Raw = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"namespace": run.namespace, "generateName": f"{run.name}."},
+            "involvedObject": {
+                "apiVersion": names.API_VERSION,
+                "kind": names.KIND,
+                "namespace": run.namespace,
+                "name": run.name,
+                "uid": run.uid,
+                "resourceVersion": str(run.version),
+            },
+            "type": event.type,
+            "reason": event.reason,
+            "message": event.message[:LONGEST_MESSAGE],
+            "source": {"component": names.MANAGER},
+            "reportingComponent": names.MANAGER,
+            "reportingInstance": names.MANAGER,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            await self.api.write("create", kinds.EVENT, run.namespace, "", body=body)
+        except ApiError as error:
+            log.warning("event %s not posted: %s", event.reason, error.words)
 
 
 def _is_ours(raw: Raw, run: Run, labels: Mapping[str, str]) -> bool:

@@ -1,0 +1,222 @@
+"""One look at one run: observe → decide → remove, apply, drain → status → events.
+
+Level-triggered: nothing here depends on having seen an event, and every step may be repeated after
+a crash at any call. What could not be done is told in the status and tried again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from watercolour.api.status import Status
+from watercolour.logs import get
+from watercolour_operator import desired, events, lifecycle, reporting
+from watercolour_operator.cluster import errors
+from watercolour_operator.cluster.api import Raw
+from watercolour_operator.cluster.errors import ApiError, NameTaken
+from watercolour_operator.cluster.kinds import BY_NAME
+from watercolour_operator.cluster.reduce import Run
+from watercolour_operator.cluster.store import Key, Store
+from watercolour_operator.cluster.write import Writer
+from watercolour_operator.metrics import Metrics
+from watercolour_operator.names import ATTEMPT, DELETION_COST, Component
+from watercolour_operator.observe import Observer, status_of
+from watercolour_operator.observed import Observed, Trouble
+from watercolour_operator.plan import Plan
+from watercolour_operator.polls import Sources
+from watercolour_operator.settings import Settings
+
+log = get(__name__)
+
+
+class Stale(Exception):
+    """The cluster is further than our caches; they know better now, so look again."""
+
+
+@dataclass
+class Memory:
+    """What is kept of a run between two looks. All of it may be lost."""
+
+    uid: str
+    trouble: Trouble | None = None
+    #: Whether all its objects have been applied once.
+    started: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a look came to."""
+
+    #: Look again after so many seconds; None waits for an event.
+    again: float | None = None
+    trouble: Trouble | None = None
+    #: Seconds that the API server asked to be left alone.
+    retry_after: float | None = None
+
+
+@dataclass
+class World:
+    """All that a look needs."""
+
+    settings: Settings
+    store: Store
+    observer: Observer
+    writer: Writer
+    sources: Sources
+    metrics: Metrics
+    memories: dict[Key, Memory] = field(default_factory=dict[Key, Memory])
+
+    def memory(self, run: Run) -> Memory:
+        """What is kept of the run; another run of its name had its own."""
+        key = (run.namespace, run.name)
+        known = self.memories.get(key)
+        if known is None or known.uid != run.uid:
+            known = self.memories[key] = Memory(run.uid)
+        return known
+
+    def forget(self, key: Key) -> None:
+        """A run is gone, and with it all that was kept of it."""
+        self.metrics.forget(key)
+        known = self.memories.pop(key, None)
+        if known is not None:
+            self.observer.remembered.forget(known.uid)
+
+
+async def reconcile(world: World, key: Key) -> Outcome:
+    """Bring one run a step further, and say when to look again.
+
+    Raises:
+        ApiError: the run could not be observed, or its status not be written.
+        WriteRefused: the Lease is not surely held any more.
+    """
+    run = world.store.runs.get(key)
+    if run is None:
+        world.forget(key)
+        return Outcome()
+    memory = world.memory(run)
+    blind = world.store.blind(run.namespace)
+    if blind is not None:
+        return await _blind(world, run, blind)
+    observed = await world.observer.observe(run, memory.trouble)
+    plan = lifecycle.decide(observed, world.settings)
+    try:
+        trouble, retry_after = await _carry_out(world, run, observed, plan)
+    except Stale:
+        return Outcome(again=0.0)
+    memory.trouble = trouble
+    if trouble != observed.trouble:
+        plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)
+    written = await _report(world, key, observed.status, plan.status)
+    return Outcome(plan.again_seconds if written else 0.0, trouble, retry_after)
+
+
+async def _carry_out(
+    world: World, run: Run, observed: Observed, plan: Plan
+) -> tuple[Trouble | None, float | None]:
+    """Do what the plan says; returns the first thing that was in the way."""
+    failures: list[ApiError | NameTaken] = []
+    for gone in plan.remove:
+        try:
+            kind = BY_NAME[gone.kind]
+            await world.writer.remove(run, kind, gone.name, gone.grace_seconds)
+        except ApiError as error:
+            # The next one may hold a GPU too.
+            failures.append(error)
+    try:
+        if plan.delete_run:
+            await world.writer.delete_run(run)
+        elif not (plan.hold or run.deleting or failures):
+            await _apply(world, run, observed, plan)
+    except (ApiError, NameTaken) as error:
+        failures.append(error)
+    if not failures:
+        return None, None
+    first = failures[0]
+    if isinstance(first, ApiError) and errors.is_ending(first):
+        # Its namespace goes, and the run with it: there is nobody to be told.
+        return observed.trouble, None
+    return errors.trouble(first), first.retry_after if isinstance(first, ApiError) else None
+
+
+async def _apply(world: World, run: Run, observed: Observed, plan: Plan) -> None:
+    # What was fixed at the start counts as it was then.
+    observed = replace(observed, spec=plan.spec or observed.spec)
+    manifests = desired.manifests(observed, plan, world.settings)
+    lacking = world.writer.lacks(run, manifests)
+    if lacking:
+        await _look_before_creating(world, run, lacking)
+    await world.writer.apply(run, manifests)
+    for gone in desired.surplus(observed, manifests) if plan.active else ():
+        await world.writer.remove(run, BY_NAME[gone.kind], gone.name, gone.grace_seconds)
+    memory = world.memory(run)
+    if lacking and not memory.started and not observed.status.attempts:
+        world.metrics.start_seconds.observe(max(0.0, time.time() - run.created.timestamp()))
+    memory.started = True
+    await _steer_renderers(world, run, observed, plan)
+
+
+async def _look_before_creating(world: World, run: Run, lacking: Sequence[Raw]) -> None:
+    """Ask the API server itself before anything is created: the caches may be behind.
+
+    Raises:
+        Stale: the run is gone, going or changed, or another attempt's pods may still run.
+    """
+    fresh = await world.writer.fresh_run(run)
+    if fresh is None or fresh.deleting or fresh.spec != run.spec or fresh.status != run.status:
+        raise Stale
+    attempts = {
+        int(found["metadata"]["labels"][ATTEMPT]) for found in lacking if found["kind"] == "Job"
+    }
+    if not attempts:
+        return
+    running = await world.writer.fresh_pods(run, Component.TRAINER)
+    if any(pod.attempt not in attempts and pod.phase in ("Pending", "Running") for pod in running):
+        raise Stale
+
+
+async def _steer_renderers(world: World, run: Run, observed: Observed, plan: Plan) -> None:
+    """Tell renderers to take no more work or to take it again, and say which are to go first."""
+    pods = {pod.name: pod for pod in observed.of(Component.RENDERERS)}
+    for name, cost in plan.deletion_costs.items():
+        if name in pods and pods[name].deletion_cost != cost:
+            await world.writer.annotate_pod(run, name, DELETION_COST, str(cost))
+    for name in plan.drain:
+        if name in pods:
+            await world.sources.drain(run.namespace, run.name, pods[name])
+    for name in plan.undrain:
+        if name in pods:
+            await world.sources.undrain(run.namespace, run.name, pods[name])
+
+
+async def _report(world: World, key: Key, old: Status, new: Status) -> bool:
+    """Write the status if it is another, then the events; False when the run changed meanwhile."""
+    run = world.store.runs.get(key)
+    if run is None:
+        return True
+    world.metrics.tell(key, new)
+    if new == old:
+        return True
+    try:
+        await world.writer.status(run, reporting.as_written(new))
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        # What was to be written is decided anew, from what the run has become.
+        await world.writer.fresh_run(run)
+        return False
+    for event in events.between(old, new):
+        await world.writer.event(run, event)
+    return True
+
+
+async def _blind(world: World, run: Run, trouble: Trouble) -> Outcome:
+    """Not all objects can be seen: nothing is decided, for what is not seen may well be there."""
+    memory = world.memory(run)
+    memory.trouble = trouble
+    old = status_of(run)
+    new = reporting.troubled(old, trouble, run.generation, datetime.now(UTC))
+    await _report(world, (run.namespace, run.name), old, new)
+    return Outcome(trouble=trouble)
