@@ -24,6 +24,7 @@ class Step:
         low: lower quartile of the raw rewards; ``high``: the upper one.
         admitted: mean adjusted reward among rollouts that the gate admitted.
         gate_pass_rate: admitted among those the gate decided.
+    pigment: mean share of the pigment in the subject's colours, among the admitted.
         unscored_rate: unscored among all.
         rollouts: how many there are.
     """
@@ -35,6 +36,7 @@ class Step:
     high: float | None
     admitted: float | None
     gate_pass_rate: float | None
+    pigment: float | None
     unscored_rate: float
     rollouts: int
 
@@ -74,9 +76,37 @@ def step_figures(step: int, rollouts: Sequence[Rollout]) -> Step:
         high=quantile(rewards, 0.75) if rewards else None,
         admitted=mean(adjusted(r) for r in rollouts if r.gate_passed),
         gate_pass_rate=rate(r.gate_passed for r in rollouts),
+        pigment=pigment(rollouts),
         unscored_rate=sum(r.reward is None for r in rollouts) / len(rollouts),
         rollouts=len(rollouts),
     )
+
+
+def pigment(rollouts: Iterable[Rollout]) -> float | None:
+    """Mean share of the pigment in the subject's colours; None where no subject has one."""
+    return mean(r.pigment_share for r in rollouts if r.gate_passed)
+
+
+@dataclass(frozen=True)
+class Colours:
+    """How far one subject's admitted paintings had its colours, before and after; None for none."""
+
+    subject: str
+    before: float | None
+    after: float | None
+
+
+def colours(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[Colours]:
+    """The subjects that have colours of their own, by name."""
+    names = sorted({r.subject for r in (*before, *after) if r.pigment_share is not None})
+    return [
+        Colours(
+            name,
+            pigment(r for r in before if r.subject == name),
+            pigment(r for r in after if r.subject == name),
+        )
+        for name in names
+    ]
 
 
 def fifths(steps: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -97,6 +97,7 @@ def context(record: RunRecord) -> dict[str, Any]:
         "first": Ends.of(curve, first),
         "last": Ends.of(curve, last),
         "comparable": len(steps) > 1,
+        "colours": figures.colours(before, after),
         "by_gate": _decompose(before, after, figures.admitted),
         "by_reward": _decompose(before, after, figures.above_bad),
         "bad_reward": figures.BAD_REWARD,
@@ -128,6 +129,7 @@ class Ends:
     adjusted: float | None
     admitted: float | None
     gate: float | None
+    pigment: float | None
     unscored: float | None
     count: int
 
@@ -141,6 +143,7 @@ class Ends:
             adjusted=figures.mean(point.adjusted for point in within),
             admitted=figures.mean(point.admitted for point in within),
             gate=figures.mean(point.gate_pass_rate for point in within),
+            pigment=figures.mean(point.pigment for point in within),
             unscored=figures.mean(point.unscored_rate for point in within),
             count=sum(point.rollouts for point in within),
         )
@@ -156,7 +159,8 @@ def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) ->
     steps = [point.step for point in curve]
     told = [
         f"step {p.step} · reward {number(p.reward)} · adjusted {number(p.adjusted)} · "
-        f"gate {percent(p.gate_pass_rate)} · unscored {percent(p.unscored_rate)}"
+        f"gate {percent(p.gate_pass_rate)} · subject's colours {percent(p.pigment)} · "
+        f"unscored {percent(p.unscored_rate)}"
         for p in curve
     ]
     reward = draw(
@@ -174,10 +178,11 @@ def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) ->
         steps,
         [
             Line("gate", [p.gate_pass_rate for p in curve]),
+            Line("pigment", [p.pigment for p in curve]),
             Line("unscored", [p.unscored_rate for p in curve]),
         ],
         told=told,
-        title="Gate pass rate and unscored rate by step",
+        title="Gate pass rate, share of the subject's colours and unscored rate by step",
         height=130.0,
         limits=(0.0, 1.0),
         label=lambda value: f"{value:.0%}",
@@ -313,6 +318,7 @@ def _panel_data(entry: Entry, sketches: dict[str, int]) -> dict[str, Any]:
         "errors": rollout.js_errors,
         "unscored": rollout.unscored_detail if rollout.reward is None else "",
         "paint": _rounded(rollout.paint_fraction),
+        "pigment": _rounded(rollout.pigment_share),
         "shapes": rollout.shapes,
         "tokens": rollout.tokens,
         "truncated": rollout.truncated,

@@ -77,6 +77,7 @@ def rollout(step: int, group: int, index: int, steps: int, chance: random.Random
         violations=violations,
         gate_passed=passed,
         paint_fraction=0.3 if passed else None,
+        pigment_share=min(1.0, 0.6 + skill / 2) if passed and subject else None,
         shapes=5 if passed else None,
         references=("love_01", "okay_04") if passed else (),
         draw_strength=draw if passed else None,

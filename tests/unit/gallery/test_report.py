@@ -12,7 +12,7 @@ from tests.unit.gallery import fake_run
 
 from watercolour.api import InputError, Rollout
 from watercolour.gallery import figures, pictures, record, report, words
-from watercolour.train import metrics
+from watercolour.train import metrics, summary
 
 
 class Page(HTMLParser):
@@ -232,6 +232,7 @@ def test_first_and_last_fifth_are_those_of_the_summary(whole: Path) -> None:
             "reward": point.reward,
             "reward_adjusted": point.adjusted,
             "gate_pass": point.gate_pass_rate,
+            "pigment_share": point.pigment,
             "unscored": point.unscored_rate,
         }
         for point in curve
@@ -240,6 +241,32 @@ def test_first_and_last_fifth_are_those_of_the_summary(whole: Path) -> None:
         ("reward", "reward"),
         ("reward_adjusted", "adjusted"),
         ("gate_pass", "gate"),
+        ("pigment_share", "pigment"),
     ):
         ends = getattr(shown["first"], name), getattr(shown["last"], name)
         assert ends == pytest.approx(metrics.fifths(rows, column))
+
+
+def test_the_subjects_colours_are_shown_by_subject_and_as_the_summary_has_them(whole: Path) -> None:
+    found = record.read(whole)
+    shown = {c.subject: (c.before, c.after) for c in report.context(found)["colours"]}
+    lines = [
+        {**entry.rollout.model_dump(), "gate_passed": entry.rollout.gate_passed}
+        for entry in found.entries
+    ]
+    expected = summary.by_subject(lines, "pigment_share")
+    # The first subject of the fake run has no colours of its own.
+    assert set(shown) == set(fake_run.SUBJECTS[1:])
+    for subject, ends in shown.items():
+        assert ends == pytest.approx(tuple(expected[subject].values())), subject
+    page = report.html(found)
+    assert page.count("Pigment in the subject's colours") == 1
+    assert page.count('class="line pigment"') == 1
+
+
+def test_a_run_without_colours_shows_none(tmp_path: Path) -> None:
+    def plain(rollout: Rollout) -> Rollout:
+        return rollout.model_copy(update={"pigment_share": None})
+
+    page = report.html(record.read(fake_run.make(tmp_path / "plain", change=plain)))
+    assert "Pigment in the subject's colours" not in page

@@ -36,6 +36,7 @@ FULL = Rollout(
     gate_passed=True,
     painting=painting(),
     paint_fraction=0.25,
+    pigment_share=0.75,
     shapes=7,
     js_errors=("TypeError",),
     references=("love_1", "okay_2"),
@@ -138,10 +139,33 @@ def test_metrics_tell_none_from_zero() -> None:
     assert found["reward_adjusted_admitted"] == 0.9
     assert found["frac_reward_zero_std"] == 0.0
     assert found["quality_mean"] is None
+    assert found["pigment_share"] is None
     # The zero has no violation to explain it.
     assert found["phantom_zeros"] == 1
     empty = metrics.of_rollouts(painted((BARE, BARE), 2))
     assert (empty["reward"], empty["frac_reward_zero_std"], empty["unscored"]) == (None, None, 1.0)
+
+
+def test_the_pigment_is_the_admitted_paintings_and_what_has_none_is_left_out() -> None:
+    blue = Rollout(gate_passed=True, pigment_share=0.5, terms={"pigment": 0.6})
+    white = Rollout(gate_passed=True, terms={"pigment": None})
+    refused = Rollout(gate_passed=False, terms={"gate": 0.0})
+    found = metrics.of_rollouts(painted((blue, white, refused, blue), 2))
+    assert (found["pigment_share"], found["pigment_mean"]) == (0.5, pytest.approx(0.6))
+
+
+def test_a_subjects_colours_are_told_for_the_first_and_the_last_fifth() -> None:
+    lines: list[dict[str, Any]] = [
+        {"step": step, "subject": subject, "gate_passed": True, "pigment_share": step / 10}
+        for step in range(10)
+        for subject in ("a blue iris", "a white lily")
+    ]
+    for line in lines[1::2]:
+        line["pigment_share"] = None
+    assert summary.by_subject(lines, "pigment_share") == {
+        "a blue iris": {"first_fifth": pytest.approx(0.05), "last_fifth": pytest.approx(0.85)},
+        "a white lily": {"first_fifth": None, "last_fifth": None},
+    }
 
 
 def test_fifths_leave_unscored_values_out_and_steps_without_rollouts_too() -> None:
@@ -164,5 +188,6 @@ def test_the_summary_counts_phantom_zeros_and_names_the_best_rollout(tmp_path: P
     needed = """steps seconds step_seconds_median reward_first_fifth reward_last_fifth
         reward_adjusted_first_fifth reward_adjusted_last_fifth gate_pass_first_fifth
         gate_pass_last_fifth unscored_rate phantom_zeros renders render_seconds_median
-        peak_memory_mib best_rollout versions"""
+        peak_memory_mib best_rollout versions pigment_share_first_fifth
+        pigment_share_last_fifth pigment_share_by_subject"""
     assert set(needed.split()) <= set(found)

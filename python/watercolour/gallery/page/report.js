@@ -78,7 +78,7 @@
     const facts = [
       ["reward", number(r.reward)], ["adjusted for the draw", number(r.adjusted)], ["advantage", number(r.advantage)],
       ["scorer's mu", number(r.mu)], ["expected wins of an okay painting in this draw", number(r.draw)],
-      ["painted share of the canvas", number(r.paint)], ["filled shapes", r.shapes ?? "–"],
+      ["painted share of the canvas", number(r.paint)], ["of its pigment, in the subject's colours", number(r.pigment)], ["filled shapes", r.shapes ?? "–"],
       ["tokens", r.truncated ? `${r.tokens}, cut off` : r.tokens], ["tries", r.attempts],
     ];
     const draw = r.votes.length
