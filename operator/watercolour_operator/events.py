@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import Reason, known
 from watercolour.api.status import Condition, ConditionType, Phase, Status
 
 #: Longest message of an event; the API server refuses more.
@@ -64,10 +64,10 @@ def between(old: Status, new: Status) -> list[Event]:
 
 def _ended_attempts(old: Status, new: Status) -> Iterator[Event]:
     """Attempts that ended badly; how the run goes on is in the same sentence."""
-    known = {attempt.number for attempt in old.attempts if attempt.ended is not None}
+    told = {attempt.number for attempt in old.attempts if attempt.ended is not None}
     failure = new.last_failure
     for attempt in new.attempts:
-        if attempt.ended is None or attempt.number in known or failure is None:
+        if attempt.ended is None or attempt.number in told or failure is None:
             continue
         if attempt.reason == failure.reason and failure != old.last_failure:
             yield _event("Warning", failure.reason, failure.message)
@@ -130,6 +130,5 @@ def _turned_to(reason: Reason, condition: Condition, old: Status) -> bool:
 
 
 def _event(kind: Literal["Normal", "Warning"], reason: str, message: str) -> Event:
-    known = Reason(reason) if reason in Reason else Reason.INTERNAL_ERROR
     text = message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
-    return Event(kind, known, text)
+    return Event(kind, known(reason) or Reason.INTERNAL_ERROR, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import Reason, known
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import ConditionType, Phase
 from watercolour_operator.lifecycle import (
@@ -14,6 +14,7 @@ from watercolour_operator.lifecycle import (
     leftovers,
     podfaults,
     restarts,
+    words,
 )
 from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.endings import FINAL
@@ -38,11 +39,11 @@ def over(case: Case) -> Verdict | None:
     if phase not in OVER:
         return None
     kind = ConditionType.COMPLETE if phase is Phase.SUCCEEDED else ConditionType.FAILED
-    known = case.status.condition(kind)
+    said = case.status.condition(kind)
     reason = Reason.SUCCEEDED if phase is Phase.SUCCEEDED else Reason.RESTARTS_EXHAUSTED
-    if known is not None and known.reason in Reason:
-        reason = Reason(known.reason)
-    return Verdict(phase, reason, known.message if known else "")
+    if said is not None:
+        reason = known(said.reason) or reason
+    return Verdict(phase, reason, said.message if said else "")
 
 
 def behind_an_older_run(case: Case) -> Verdict | None:
@@ -55,10 +56,10 @@ def behind_an_older_run(case: Case) -> Verdict | None:
     listed = ", ".join(f"{child.kind} {child.name}" for child in shown[:3])
     more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
     if old:
-        words = f"An older run of this name is still ending: {listed}{more}. This one starts then."
-        return Verdict(Phase.PENDING, Reason.WAITING_FOR_OLD_RUN, words, hold=True)
-    words = f"{listed}{more} belong to somebody else. Remove them, or give the run another name."
-    return Verdict(Phase.PENDING, Reason.NAME_TAKEN, words, hold=True)
+        text = f"An older run of this name is still ending: {listed}{more}. This one starts then."
+        return Verdict(Phase.PENDING, Reason.WAITING_FOR_OLD_RUN, text, hold=True)
+    text = f"{listed}{more} belong to somebody else. Remove them, or give the run another name."
+    return Verdict(Phase.PENDING, Reason.NAME_TAKEN, text, hold=True)
 
 
 def _in_the_way(child: Child) -> bool:
@@ -70,14 +71,14 @@ def invalid(case: Case) -> Verdict | None:
     """The specification breaks a rule: nothing starts, and what runs goes on as it is."""
     if case.spec is not None:
         return None
-    words = (case.observed.spec_problem or "The specification breaks a rule").rstrip(".")
+    problem = (case.observed.spec_problem or "The specification breaks a rule").rstrip(".")
     if not case.begun:
-        message = f"{words}. Nothing is started until it is corrected."
+        message = f"{problem}. Nothing is started until it is corrected."
         return Verdict(Phase.PENDING, Reason.INVALID_SPEC, message, hold=True)
     phase = case.status.phase if case.status.phase in (Phase.STARTING, Phase.RUNNING) else None
     newest = case.newest
     still = newest if newest and newest.ended is None else None
-    message = f"{words}. What runs goes on; nothing more is started until it is corrected."
+    message = f"{problem}. What runs goes on; nothing more is started until it is corrected."
     return Verdict(phase or Phase.STARTING, Reason.INVALID_SPEC, message, still, hold=True)
 
 
@@ -92,18 +93,18 @@ def succeeded(case: Case) -> Verdict | None:
     left = leftovers.working(case)
     if left:
         kinds = ", ".join(sorted({pod.component.value for pod in left}))
-        words = f"{message} Ending: {kinds}."
-        return Verdict(Phase.COMPLETING, Reason.CLEANING_UP, words)
+        return Verdict(Phase.COMPLETING, Reason.CLEANING_UP, f"{message} Ending: {kinds}.")
     return Verdict(Phase.SUCCEEDED, Reason.SUCCEEDED, message)
 
 
 def _achieved(case: Case) -> str:
-    progress, ending, newest = case.status.progress, case.ledger.ending, case.newest
+    progress, newest = case.status.progress, case.newest
     step = (newest.last_step if newest else None) or (progress.step if progress else None)
     steps = f"{step} steps" if step else "All steps are done"
-    said = ending.words if ending else None
-    if said and said.reward_first is not None and said.reward_last is not None:
-        return f"{steps}, reward {said.reward_first:.2f} → {said.reward_last:.2f}."
+    pods = attempts.trainer_pods(case.observed, newest.number if newest else None)
+    for said in (words.of(pod.message) for pod in pods if pod.phase == "Succeeded"):
+        if said.reward_first is not None and said.reward_last is not None:
+            return f"{steps}, reward {said.reward_first:.2f} → {said.reward_last:.2f}."
     reward = progress.reward.mean if progress else None
     return f"{steps}, reward {reward:.2f}." if reward is not None else f"{steps}."
 
@@ -113,7 +114,7 @@ def failed(case: Case) -> Verdict | None:
     newest, spec = case.newest, case.spec
     if newest is None or spec is None or newest.ended is None:
         return None
-    reason = Reason(newest.reason) if newest.reason in Reason else Reason.TRAINER_FAILED
+    reason = known(newest.reason) or Reason.TRAINER_FAILED
     said = failures.fact(case)
     todo = failures.remedy(reason)
     if reason in FINAL or (reason is Reason.RUN_EXISTS and newest.number == 1):
@@ -198,9 +199,9 @@ def restarting(case: Case) -> Verdict | None:
     pause = restarts.pause_left(case)
     if not lingering and not leftovers.job_at_work(case) and pause <= 0:
         return None
-    known = case.status.condition(ConditionType.PROGRESSING)
-    if case.ledger.ending is None and known and known.reason == Reason.RESTARTING:
-        return Verdict(Phase.STARTING, Reason.RESTARTING, known.message)
+    before = case.status.condition(ConditionType.PROGRESSING)
+    if case.ledger.ending is None and before and before.reason == Reason.RESTARTING:
+        return Verdict(Phase.STARTING, Reason.RESTARTING, before.message)
     said, onward = failures.fact(case), failures.goes_on(case)
     message = f"{said}; {onward} ({failures.budget(case, spec)})."
     return Verdict(Phase.STARTING, Reason.RESTARTING, message)
@@ -248,12 +249,12 @@ def running(case: Case) -> Verdict:
         return Verdict(Phase.STARTING, Reason.QUEUED, message.replace("  ", " "), newest)
     if case.stepped:
         return Verdict(Phase.RUNNING, Reason.TRAINING, "The trainer makes steps.", newest)
-    known = case.status.condition(ConditionType.PROGRESSING)
-    if known and known.reason in (Reason.STARTED, Reason.RESUMED):
-        return Verdict(Phase.STARTING, Reason(known.reason), known.message, newest)
+    before = case.status.condition(ConditionType.PROGRESSING)
+    if before and before.reason in (Reason.STARTED, Reason.RESUMED):
+        return Verdict(Phase.STARTING, Reason(before.reason), before.message, newest)
     number = newest.number if newest else 1
-    words = f"Attempt {number} is on its way to its first step."
-    return Verdict(Phase.STARTING, Reason.STARTED, words, newest)
+    message = f"Attempt {number} is on its way to its first step."
+    return Verdict(Phase.STARTING, Reason.STARTED, message, newest)
 
 
 CHECKS: tuple[Check, ...] = (

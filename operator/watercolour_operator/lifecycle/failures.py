@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import Reason, known
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Attempt, LastFailure
 from watercolour_operator.lifecycle import words
@@ -70,7 +70,8 @@ def budget(case: Case, spec: RunSpec) -> str:
 
 def remedy(reason: Reason | str) -> str:
     """What to do, as a sentence; empty when nothing is known."""
-    return REMEDIES.get(Reason(reason), "") if reason in Reason else ""
+    found = known(reason)
+    return REMEDIES.get(found, "") if found else ""
 
 
 def last_failure(case: Case, reason: Reason | None, message: str) -> LastFailure | None:

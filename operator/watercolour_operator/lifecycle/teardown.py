@@ -39,7 +39,8 @@ def removals(case: Case, verdict: Verdict) -> tuple[Removal, ...]:
         going += _deployments(case, LAST)
         going += _orphans(case)
     going += _forced(case, ending)
-    if verdict.phase in OVER and (ttl_left(case) or 0) <= 0:
+    left = ttl_left(case)
+    if left is not None and left <= 0:
         going += _rest(case, going)
     return tuple(going)
 
@@ -122,8 +123,8 @@ def _jobs(case: Case, ending: bool) -> Iterator[Removal]:
 def _orphans(case: Case) -> Iterator[Removal]:
     """Pods of parts whose Deployment is gone: none gets longer to end than it needs.
 
-    Garbage collection asks them to go, with the grace of their template; what it has not asked after
-    a while is asked here.
+    Garbage collection asks them to go, with the grace of their template; what it has not asked
+    after a while is asked here.
     """
     owners = {child.component for child in case.observed.children if child.kind == "Deployment"}
     for pod in leftovers.working(case):

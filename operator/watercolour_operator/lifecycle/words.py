@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import Reason, known
 from watercolour.api.status import BestRollout
 
 #: Characters of a pod's words that the status keeps.
@@ -77,7 +77,7 @@ def of(message: str) -> Words:
     if said is None:
         return Words(text=tail(message))
     return Words(
-        reason=_reason(said.get("reason")),
+        reason=known(said.get("reason")),
         text=tail(str(said.get("message") or "")),
         step=_count(said.get("step")),
         steps=_count(said.get("steps")),
@@ -109,10 +109,6 @@ def _summary(message: str) -> dict[str, Any] | None:
             fields = cast("Mapping[str, Any]", found)
             return {name.replace("_", "").lower(): value for name, value in fields.items()}
     return None
-
-
-def _reason(said: Any) -> Reason | None:
-    return Reason(said) if isinstance(said, str) and said in Reason else None
 
 
 def _count(said: Any) -> int | None:

@@ -188,6 +188,14 @@ class Reason(StrEnum):
     """Somebody else writes the number of pods: mode External, HPA or KEDA."""
 
 
+def known(text: object) -> Reason | None:
+    """The reason that a text is; None when it is none."""
+    try:
+        return Reason(text)
+    except ValueError:
+        return None
+
+
 class ViolationCode(StrEnum):
     """Why the gate refused a sketch. Static codes first, then those that need a render."""
 
