@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.ground import processes
+from tests.cluster.ground.api import Api
 
 Json = dict[str, Any]
 
@@ -165,6 +166,24 @@ def run(name: str = "peonies", **spec: Any) -> Json:
             **spec,
         },
     }
+
+
+def volume(api: Api, namespace: str, run: str = "peonies") -> None:
+    """A volume for the claim that is made for a run: the ground has no provisioner."""
+    api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"{namespace}-{run}"},
+            "spec": {
+                "capacity": {"storage": "1Ti"},
+                "accessModes": ["ReadWriteOnce"],
+                "hostPath": {"path": "/nowhere"},
+                "claimRef": {"namespace": namespace, "name": f"{run}-artifacts"},
+                "persistentVolumeReclaimPolicy": "Retain",
+            },
+        }
+    )
 
 
 def phase(run: Json) -> str:

@@ -6,13 +6,14 @@ from tests.cluster.ground.api import Api
 from tests.cluster.ground.podlife import Exited
 from tests.cluster.ground.podplayer import PodPlayer
 from tests.cluster.operator.conftest import Start
-from tests.cluster.operator.harness import Answers, phase, run
+from tests.cluster.operator.harness import Answers, phase, run, volume
 
 
 def test_a_run_goes_from_pending_to_succeeded(
     api: Api, namespace: str, pods: PodPlayer, answers: Answers, start: Start
 ) -> None:
     start()
+    volume(api, namespace)
     api.create(run(), namespace)
     api.until_one("WatercolourRun", "peonies", namespace, lambda it: phase(it) == "Starting")
     labels = {"watercolour.dev/component": "trainer"}
