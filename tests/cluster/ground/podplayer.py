@@ -21,10 +21,10 @@ from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
-from tests.cluster.ground import podlife
+from tests.cluster.ground import kubelet, podlife
 from tests.cluster.ground.api import Api, Json
 from tests.cluster.ground.loopthread import LoopThread
-from tests.cluster.ground.podlife import Life, Played, Step
+from tests.cluster.ground.podlife import Life, Step
 from tests.cluster.ground.streams import lines
 
 MERGE = "application/strategic-merge-patch+json"
@@ -53,7 +53,7 @@ class _Kept:
 
     pod: Json
     life: Life
-    played: Played
+    seen: kubelet.Pod
     task: asyncio.Task[None] | None = None
     stopping: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -169,11 +169,12 @@ class PodPlayer:
         if kept is None:
             number = next(self._addresses)
             ip = f"10.244.{number // 250 % 250}.{number % 250 + 1}"
-            kept = self._pods[uid] = _Kept(pod, self._life_of(pod), Played(ip, "10.0.0.1"))
+            seen = kubelet.admit(pod, ip, "10.0.0.1")
+            kept = self._pods[uid] = _Kept(pod, self._life_of(pod), seen)
             self._news.set()
             if pod["status"].get("phase") not in {"Succeeded", "Failed"}:
                 self._play(kept, self._live(kept, kept.life.steps))
-        kept.pod = pod
+        kept.pod = kept.seen.manifest = pod
         if pod["metadata"].get("deletionTimestamp") and not kept.stopping:
             self._end(kept)
 
@@ -206,7 +207,8 @@ class PodPlayer:
             await asyncio.sleep(step.after)
             if kept.pod["spec"]["nodeName"] in self._frozen:
                 return
-            await self._write(kept, podlife.status(kept.pod, step, kept.played, _now()))
+            for status in kubelet.statuses(kept.seen, step, _now()):
+                await self._write(kept, status)
 
     async def _stop(self, kept: _Kept) -> None:
         """SIGTERM, the rest of the grace period at most, the final status, the object's removal."""
@@ -215,21 +217,19 @@ class PodPlayer:
         wished = kept.life.stop_after
         await asyncio.sleep(grace if wished is None else min(wished, grace))
         if kept.pod["status"].get("phase") in {"Pending", "Running"}:
-            await self._write(kept, podlife.stopped(kept.pod, kept.life, kept.played, _now()))
+            await self._write(kept, kubelet.stopped(kept.seen, kept.life, _now()))
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": metadata["uid"]}}
         await self._send("DELETE", path, body, "application/json")
 
     async def _write(self, kept: _Kept, status: Json) -> None:
         async with kept.lock:
-            if started := kept.pod["status"].get("startTime"):
-                status["startTime"] = started
             _keep_transitions(status, kept.pod["status"])
             metadata = kept.pod["metadata"]
             path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status"
             body = {"metadata": {"uid": metadata["uid"]}, "status": status}
             if written := await self._send("PATCH", path, body, MERGE):
-                kept.pod = written
+                kept.pod = kept.seen.manifest = written
 
     async def _send(self, method: str, path: str, body: Json, kind: str) -> Json | None:
         """Send until the API server answers; None when the pod is gone or is another by now."""
