@@ -66,6 +66,9 @@ def _ended_attempts(old: Status, new: Status) -> Iterator[Event]:
     """Attempts that ended badly; how the run goes on is in the same sentence."""
     told = {attempt.number for attempt in old.attempts if attempt.ended is not None}
     failure = new.last_failure
+    if new.phase is Phase.FAILED:
+        # The run's own event says how the last of them ended.
+        return
     for attempt in new.attempts:
         if attempt.ended is None or attempt.number in told or failure is None:
             continue

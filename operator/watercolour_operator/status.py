@@ -11,8 +11,6 @@ from watercolour.api.reasons import Reason
 from watercolour.api.status import (
     ArtifactsStatus,
     Attempt,
-    LastFailure,
-    Phase,
     Progress,
     QueueProgress,
     RenderersStatus,
@@ -42,7 +40,7 @@ def of(case: Case, verdict: Verdict, wanted: Replicas) -> Status:
         active_seconds=round(case.ledger.active_seconds, 3),
         last_demand_time=stamp(wanted.last_demand) if wanted.last_demand else None,
         artifacts=_artifacts(case),
-        last_failure=_failure(case, verdict),
+        last_failure=failures.last_failure(case, verdict),
     )
     steps = case.spec.trainer.steps if case.spec else (old.progress.steps if old.progress else 0)
     return status.model_copy(update={"columns": columns.of(status, steps)})
@@ -52,14 +50,6 @@ def _attempts(case: Case, verdict: Verdict) -> tuple[Attempt, ...]:
     known = case.ledger.attempts
     new = verdict.attempt
     return (*known, new) if new and (not known or new.number > known[-1].number) else known
-
-
-def _failure(case: Case, verdict: Verdict) -> LastFailure | None:
-    old = case.status.last_failure
-    fails = verdict.phase is Phase.FAILED and case.status.phase is not Phase.FAILED
-    if not fails and case.ledger.ending is None:
-        return old
-    return failures.last_failure(case, verdict.reason if fails else None, verdict.message)
 
 
 def _progress(case: Case, verdict: Verdict) -> Progress | None:

@@ -202,9 +202,7 @@ def restarting(case: Case) -> Verdict | None:
     before = case.status.condition(ConditionType.PROGRESSING)
     if case.ledger.ending is None and before and before.reason == Reason.RESTARTING:
         return Verdict(Phase.STARTING, Reason.RESTARTING, before.message)
-    said, onward = failures.fact(case), failures.goes_on(case)
-    message = f"{said}; {onward} ({failures.budget(case, spec)})."
-    return Verdict(Phase.STARTING, Reason.RESTARTING, message)
+    return Verdict(Phase.STARTING, Reason.RESTARTING, failures.next_step(case, spec))
 
 
 def _stopping(case: Case) -> Verdict | None:
@@ -233,11 +231,7 @@ def _begins(case: Case, spec: RunSpec, number: int) -> str:
         return f"Attempt {number} waits in the queue {spec.queue_name}."
     if number == 1:
         return "Attempt 1: policies, storage, renderers, environment and trainer applied."
-    newest = case.newest
-    onward = failures.goes_on(case)
-    if newest is None or newest.reason in (Reason.RUN_SUSPENDED, Reason.SUCCEEDED):
-        return f"Attempt {number}: {onward}."
-    return f"Attempt {number}: {failures.fact(case)}; {onward} ({failures.budget(case, spec)})."
+    return f"Attempt {number}: {failures.goes_on(case)}."
 
 
 def running(case: Case) -> Verdict:

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from watercolour.api.reasons import Reason, known
 from watercolour.api.spec import RunSpec
-from watercolour.api.status import Attempt, LastFailure
-from watercolour_operator.lifecycle import words
-from watercolour_operator.lifecycle.case import Case
+from watercolour.api.status import Attempt, LastFailure, Phase
+from watercolour_operator.lifecycle import podfaults, words
+from watercolour_operator.lifecycle.case import Case, Verdict
 from watercolour_operator.lifecycle.endings import DISRUPTIONS, Ending
 from watercolour_operator.names import Component
 from watercolour_operator.times import stamp
@@ -34,7 +34,7 @@ def fact(case: Case) -> str:
     ending, newest = case.ledger.ending, case.newest
     if ending is None:
         said = case.status.last_failure
-        return said.message.split(". ")[0].rstrip(".") if said else "The trainer ended"
+        return said.message.partition("; ")[0] if said else "The trainer ended"
     return _at_step(ending, newest) + _limit(ending, case.spec)
 
 
@@ -74,14 +74,21 @@ def remedy(reason: Reason | str) -> str:
     return REMEDIES.get(found, "") if found else ""
 
 
-def last_failure(case: Case, reason: Reason | None, message: str) -> LastFailure | None:
-    """The newest failure: of the attempt that has just ended, or of the verdict, or the old one."""
+def next_step(case: Case, spec: RunSpec) -> str:
+    """The fact of the newest attempt's end and what happens next."""
+    return f"{fact(case)}; {goes_on(case)} ({budget(case, spec)})."
+
+
+def last_failure(case: Case, verdict: Verdict) -> LastFailure | None:
+    """The newest failure: of the attempt that has just ended, or of the run; or the old one."""
     ending = case.ledger.ending
+    fails = verdict.phase is Phase.FAILED and case.status.phase is not Phase.FAILED
     if ending is not None and (ending.own_fault or ending.reason in DISRUPTIONS):
+        message = verdict.message
+        if not fails and case.spec is not None:
+            message = f"{next_step(case, case.spec)} {remedy(ending.reason)}".strip()
         return _of_ending(ending, message, case.now)
-    if reason is None:
-        return case.status.last_failure
-    return LastFailure(reason=reason.value, message=message, time=stamp(case.now))
+    return _of_run(case, verdict) if fails else case.status.last_failure
 
 
 def _of_ending(ending: Ending, message: str, now: datetime) -> LastFailure:
@@ -95,4 +102,19 @@ def _of_ending(ending: Ending, message: str, now: datetime) -> LastFailure:
         exit_code=pod.exit_code if pod else None,
         log=said or None,
         time=stamp(pod.ended if pod and pod.ended else now),
+    )
+
+
+def _of_run(case: Case, verdict: Verdict) -> LastFailure:
+    """A failure of the run as a whole, with the fault of a pod that lies behind it, if one does."""
+    fault = podfaults.first(case)
+    pod = fault.pod if fault else None
+    return LastFailure(
+        reason=verdict.reason.value,
+        message=verdict.message,
+        component=fault.component.value if fault and fault.component else None,
+        pod=pod.name if pod else None,
+        exit_code=pod.exit_code if pod else None,
+        log=(words.tail(pod.message) or None) if pod else None,
+        time=stamp(case.now),
     )

@@ -205,6 +205,8 @@ class World:
         own = GRACE.get(pod.component, OTHER_GRACE) if grace is None else grace
         if own == 0 or pod.phase in ("Succeeded", "Failed") or pod.scheduled is None:
             del self.pods[name]
+            if pod.phase not in ("Succeeded", "Failed"):
+                self._lost_pod(pod)
             return
         since = pod.deleting or self.now
         self.pods[name] = replace(pod, deleting=since, grace_seconds=own)
