@@ -64,7 +64,7 @@ def test_what_the_models_accept_is_accepted(api: Api, spec: Any) -> None:
 
 
 @settings(
-    max_examples=400,
+    max_examples=150,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

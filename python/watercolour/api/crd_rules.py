@@ -76,6 +76,17 @@ def by_model() -> dict[str, tuple[Rule, ...]]:
     }
 
 
+def of_shape(pattern: str, *, is_quantity: bool = False) -> Rule:
+    """A text fits a pattern. The schema's own `pattern` would answer with the pattern alone."""
+    fault, remedy = part.SHAPES[pattern]
+    fits = f"self.matches({_text(pattern)})"
+    # An address may hold a password.
+    shown = "" if pattern == part.HTTP_URL else "{self}: "
+    return Rule(
+        f"type(self) == int || {fits}" if is_quantity else fits, f"{shown}{fault}. {remedy}"
+    )
+
+
 def fixed_paths(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, bool]]:
     """Paths of fields that are fixed once the run has started, and whether they may be unset."""
     for name, info in part.fields_of(model).items():
@@ -91,8 +102,7 @@ def fixed_paths(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, bool
 def _name() -> Rule:
     return Rule(
         f"self.metadata.name.matches({_text(part.RUN_NAME)})",
-        "metadata.name={self.metadata.name}: not a run's name. Use 1 to 51 small letters, digits "
-        "and dashes, beginning with a letter and ending with a letter or digit.",
+        f"metadata.name={{self.metadata.name}}: {'. '.join(part.SHAPES[part.RUN_NAME])}",
     )
 
 
@@ -113,13 +123,16 @@ def _fixed() -> Iterator[Rule]:
 
 
 def _env() -> Iterator[Rule]:
-    for demand in ("trainer.rolloutsPerStep", "trainer.guards.probes"):
-        yield Rule(
-            f"self.env.sessions >= self.{demand}",
-            f"spec.env.sessions={{self.env.sessions}}: below {demand}={{self.{demand}}}, so the "
-            f"environment would refuse the rest. Set sessions to {{self.{demand}}} or more.",
-            ".env.sessions",
-        )
+    rollouts, probes = "trainer.rolloutsPerStep", "trainer.guards.probes"
+    is_larger = f"self.{rollouts} >= self.{probes}"
+    demand = f"({is_larger} ? self.{rollouts} : self.{probes})"
+    yield Rule(
+        f"self.env.sessions >= {demand}",
+        "spec.env.sessions={self.env.sessions}: below "
+        f"{{{is_larger} ? {_text(rollouts)} : {_text(probes)}}}={{{demand}}}, so the environment "
+        f"would refuse the rest. Set sessions to {{{demand}}} or more.",
+        ".env.sessions",
+    )
     yield Rule(
         "self.env.messageTimeoutSeconds > self.renderers.deadlineSeconds",
         "spec.env.messageTimeoutSeconds={self.env.messageTimeoutSeconds}: not above "
@@ -223,10 +236,15 @@ def _sum(model: type[BaseModel], path: str) -> Rule:
     shown = ", ".join(f"{name}={{self.{name}}}" for name in names)
     return Rule(
         f"{total} - 1.0 <= 0.000001 && 1.0 - {total} <= 0.000001",
-        f"spec.{path}: {shown} sum to {{{total}}}, not to 1. "
+        f"spec.{path}: {shown} sum to {{{_rounded(total)}}}, not to 1. "
         f"{{{total} < 1.0 ? 'Raise' : 'Lower'}} one or more of them by "
-        f"{{{total} < 1.0 ? 1.0 - {total} : {total} - 1.0}} in all.",
+        f"{{{_rounded(f'({total} < 1.0 ? 1.0 - {total} : {total} - 1.0)')}}} in all.",
     )
+
+
+def _rounded(value: str) -> str:
+    """A number of 0 or more with four digits after the point at most."""
+    return f"double(int({value} * 10000.0 + 0.5)) / 10000.0"
 
 
 def _sources() -> Rule:
@@ -327,10 +345,11 @@ def _cidrs(component: str) -> Rule:
 def _requests() -> Rule:
     request, limit = _quantity("self.requests[name]"), _quantity("self.limits[name]")
     above = f"name in self.limits && {request}.isGreaterThan({limit})"
-    name = f"self.requests.filter(name, {above})[0]"
+    values = "[name, self.requests[name], self.limits[name]]"
+    fault = f"'requests.%s=%s: above its limit %s'.format({values})"
     return Rule(
         f"!has(self.requests) || !has(self.limits) || !self.requests.exists(name, {above})",
-        f"requests.{{{name}}}: above its limit. Lower the request, or raise the limit.",
+        f"{{self.requests.map(name, {above}, {fault})[0]}}. Lower the request, or raise the limit.",
         ".requests",
     )
 

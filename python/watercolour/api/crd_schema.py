@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from watercolour.api import part
+from watercolour.api import crd_rules, part
 from watercolour.api.crd_free import FREE
 from watercolour.api.crd_rules import Rule
 
@@ -134,7 +134,7 @@ class Converter:
             [branch] = (part for part in node["anyOf"] if part.get("type") != "null")
             return self._convert(branch, description)
         if node.get("pattern") == part.QUANTITY:
-            return _quantity(node)
+            return _quantity()
         if node.get("pattern") == part.DNS_LABEL:
             return {**self._plain(node), "maxLength": 63}
         if "const" in node or "enum" in node:
@@ -144,6 +144,9 @@ class Converter:
     def _plain(self, node: Schema) -> Schema:
         kind = node["type"]
         schema: Schema = {"type": kind, **{key: node[key] for key in _SAME if key in node}}
+        if schema.get("pattern") in part.SHAPES:
+            rule = crd_rules.of_shape(schema.pop("pattern"))
+            schema["x-kubernetes-validations"] = [rule.as_dict()]
         for bound in ("Minimum", "Maximum"):
             if f"exclusive{bound}" in node:
                 schema[bound.lower()] = _number(node[f"exclusive{bound}"])
@@ -170,14 +173,14 @@ def defaults_of(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _quantity(node: Schema) -> Schema:
+def _quantity() -> Schema:
     """A quantity may be a number in YAML, such as ``cpu: 2``."""
     return {
         "x-kubernetes-int-or-string": True,
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "minimum": 0,
-        "pattern": node["pattern"],
         "maxLength": _LONGEST_QUANTITY,
+        "x-kubernetes-validations": [crd_rules.of_shape(part.QUANTITY, is_quantity=True).as_dict()],
     }
 
 

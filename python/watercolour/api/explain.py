@@ -43,25 +43,6 @@ _BOUNDS = {
     "finite_number": ("not a finite number", "Give a number that is neither infinite nor NaN."),
 }
 
-_SHAPES = {
-    part.RUN_NAME: (
-        "not a run's name",
-        "Use 1 to 51 small letters, digits and dashes, with a letter or digit at both ends.",
-    ),
-    part.DNS_LABEL: (
-        "not a Kubernetes name",
-        "Use 1 to 63 small letters, digits and dashes, with a letter or digit at both ends.",
-    ),
-    part.HTTP_URL: (
-        "not an HTTP address",
-        "Write it as http://HOST:PORT/PATH, without a user or password.",
-    ),
-    part.QUANTITY: ("not a Kubernetes quantity", "Write it as 500m, 2 or 16Gi."),
-    part.PINNED_DATASET: ("not a pinned data set", "Write it as owner/name@COMMIT."),
-    part.IMAGE: ("not a container image", "Write it as registry/name:tag or name@sha256:DIGEST."),
-    part.LINE: ("not one line of text", "Write at least one character, and no line break."),
-}
-
 #: Names under which people would put a secret, whose value no message may repeat.
 _SECRET = re.compile(r"key|token|passw|secret|credential", re.IGNORECASE)
 _SECRET_REMEDY = "Name a Secret by secretRef, or give a file to the command line."
@@ -126,7 +107,7 @@ def _from_detail(detail: ErrorDetails, data: Mapping[str, Any]) -> Iterator[Prob
     elif kind == "literal_error":
         yield Problem(field, detail["input"], *_not_a_choice(detail["input"], context["expected"]))
     elif kind == "string_pattern_mismatch":
-        fault, remedy = _SHAPES.get(
+        fault, remedy = part.SHAPES.get(
             context["pattern"], ("of the wrong form", f"Match {context['pattern']}.")
         )
         yield Problem(field, detail["input"], fault, remedy)

@@ -71,6 +71,32 @@ REPOSITORY = r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$"
 IMAGE = r"^[A-Za-z0-9_.-]+(:[0-9]+)?(/[A-Za-z0-9_.-]+)*(:[A-Za-z0-9_.-]+)?(@sha256:[0-9a-f]{64})?$"
 #: One line of text with something in it.
 LINE = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+#: A name of a method or of a module.
+WORD = r"^[A-Za-z0-9_.-]+$"
+
+#: What is wrong with a text that one of the patterns does not fit, and what to do.
+SHAPES = {
+    RUN_NAME: (
+        "not a run's name",
+        "Use 1 to 51 small letters, digits and dashes, beginning with a letter and ending with a "
+        "letter or digit.",
+    ),
+    DNS_LABEL: (
+        "not a Kubernetes name",
+        "Use 1 to 63 small letters, digits and dashes, with a letter or digit at both ends.",
+    ),
+    HTTP_URL: (
+        "not an HTTP address",
+        "Write it as http://HOST:PORT/PATH, without a user or password.",
+    ),
+    QUANTITY: ("not a Kubernetes quantity", "Write it as 500m, 2 or 16Gi."),
+    REPOSITORY: ("not a repository on the hub", "Write it as owner/name."),
+    WORD: ("not a name", "Use letters, digits, dots, dashes and underscores."),
+    PINNED_DATASET: ("not a pinned data set", "Write it as owner/name@COMMIT."),
+    IMAGE: ("not a container image", "Write it as registry/name:tag or name@sha256:DIGEST."),
+    LINE: ("not one line of text", "Write at least one character, and no line break."),
+}
+
 #: Largest whole number: what 32 bits hold.
 MOST = 2**31 - 1
 
@@ -101,8 +127,7 @@ Url = Annotated[str, Field(pattern=HTTP_URL, max_length=2000)]
 Image = Annotated[str, Field(pattern=IMAGE, max_length=500)]
 Quantity = Annotated[str, Field(pattern=QUANTITY), BeforeValidator(_plain_number)]
 PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET, max_length=300)]
-#: A name of a method or of a module, and a list of such.
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=100)]
+Word = Annotated[str, Field(pattern=WORD, max_length=100)]
 Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=100)]
 Quantities = Annotated[dict[str, Quantity], Field(max_length=12)]
 

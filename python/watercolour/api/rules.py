@@ -208,7 +208,7 @@ def _renderers(spec: RunSpec) -> Iterator[Problem]:
             "renderers.canvas.minSide",
             canvas.min_side,
             f"above maxSide={canvas.max_side}",
-            f"Set minSide to {canvas.max_side} or less.",
+            f"Set minSide to {canvas.max_side} or less, or raise maxSide.",
         )
 
 
