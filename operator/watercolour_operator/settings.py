@@ -49,6 +49,8 @@ class Settings:
     no_proxy: tuple[str, ...] = ()
     #: Namespaces whose pods answer DNS.
     dns_namespaces: tuple[str, ...] = ("kube-system", "openshift-dns")
+    #: Addresses that answer DNS and are no pod's: the node-local cache's by default.
+    dns_cidrs: tuple[str, ...] = ("169.254.20.10/32",)
     #: CIDRs that the operator's questions come from when no pod asks them: with `reach=proxy`
     #: the API server's own addresses.
     operator_cidrs: tuple[str, ...] = ()

@@ -106,13 +106,17 @@ def manifests(observed: Observed, plan: Plan, settings: Settings) -> list[Manife
 def surplus(observed: Observed, wanted: list[Manifest]) -> tuple[Removal, ...]:
     """Objects of an active run that its specification no longer asks for.
 
-    A scorer that was replaced by an endpoint, or the autoscaler of another scaling mode.
+    A scorer that was replaced by an endpoint, or the autoscaler of another scaling mode. What the
+    run does not control alone, such as a shared scorer, is left to its other owners.
     """
     keys = {_key(item) for item in wanted}
     return tuple(
         Removal(child.kind, child.name)
         for child in observed.children
-        if child.kind in PRUNED and not child.deleting and (child.kind, child.name) not in keys
+        if child.kind in PRUNED
+        and child.owner_uid == observed.uid
+        and not child.deleting
+        and (child.kind, child.name) not in keys
     )
 
 

@@ -22,8 +22,6 @@ Peer = dict[str, Any]
 
 #: Never part of `all`: there clouds give away a node's credentials.
 LINK_LOCAL = {"0.0.0.0/0": ["169.254.0.0/16"], "::/0": ["fd00:ec2::254/128", "fe80::/10"]}
-#: DNS at a node's own address, as node-local caches and some clouds have it.
-NODE_DNS = "169.254.0.0/16"
 #: A cluster's DNS pods listen on 53, OpenShift's on 5353.
 DNS_PORTS = (53, 5353)
 HTTPS = 443
@@ -168,7 +166,7 @@ def _dns(settings: Settings) -> Rule:
     return {
         "to": [
             *({"namespaceSelector": _namespace(name)} for name in settings.dns_namespaces),
-            {"ipBlock": {"cidr": NODE_DNS}},
+            *({"ipBlock": {"cidr": cidr}} for cidr in settings.dns_cidrs),
         ],
         "ports": [
             {"protocol": protocol, "port": port}
