@@ -18,17 +18,18 @@ class Right(NamedTuple):
     verb: str
     kind: Kind
     below: str = ""
-    #: In the operator's own namespace alone.
+    #: In the operator's own namespace alone, and but for create on the operator's own object.
     own: bool = False
 
 
 MADE = ("get", "list", "watch", "create", "patch", "delete")
-POD_VERBS = ("get", "list", "watch", "patch", "delete")
+#: Pods are made by Deployments and Jobs.
+POD_VERBS = ("list", "watch", "patch", "delete")
 
 
 def needed() -> Iterator[Right]:
     """Every right that the operator uses; what other projects bring is left out."""
-    yield from (Right(verb, kinds.RUN) for verb in ("get", "list", "watch", "patch", "delete"))
+    yield from (Right(verb, kinds.RUN) for verb in ("get", "list", "watch", "delete"))
     yield Right("patch", kinds.RUN, "status")
     for kind in kinds.WATCHED:
         verbs = () if kind.optional else POD_VERBS if kind is kinds.POD else MADE
@@ -48,7 +49,8 @@ async def missing(api: Api, settings: Settings) -> list[str]:
     for right in needed():
         scopes = (settings.lease_namespace,) if right.own else settings.namespaces or (None,)
         asked += [(right, scope) for scope in scopes]
-    allowed = await asyncio.gather(*(_allowed(api, right, scope) for right, scope in asked))
+    name = settings.lease_name
+    allowed = await asyncio.gather(*(_allowed(api, right, scope, name) for right, scope in asked))
     return [
         _sentence(right, scope)
         for (right, scope), yes in zip(asked, allowed, strict=True)
@@ -56,7 +58,7 @@ async def missing(api: Api, settings: Settings) -> list[str]:
     ]
 
 
-async def _allowed(api: Api, right: Right, scope: str | None) -> bool:
+async def _allowed(api: Api, right: Right, scope: str | None, lease: str) -> bool:
     group, slash, _ = right.kind.api_version.partition("/")
     attributes = {
         "verb": right.verb,
@@ -64,6 +66,8 @@ async def _allowed(api: Api, right: Right, scope: str | None) -> bool:
         "resource": right.kind.plural,
         "subresource": right.below,
         "namespace": scope or "",
+        # A role may name the one Lease, but what is to be created has no name to be named by.
+        "name": lease if right.own and right.verb != "create" else "",
     }
     body = {
         "apiVersion": kinds.ACCESS.api_version,

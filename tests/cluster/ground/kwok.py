@@ -118,7 +118,11 @@ def fake_node(name: str, *, gpus: int = 0, labels: dict[str, str] | None = None)
         "metadata": {
             "name": name,
             "annotations": {FAKE: "true"},
-            "labels": {"kubernetes.io/hostname": name, **(labels or {})},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                **(labels or {}),
+            },
         },
         "status": {"capacity": room, "allocatable": room},
     }
