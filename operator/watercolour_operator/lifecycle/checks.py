@@ -254,8 +254,8 @@ def running(case: Case) -> Verdict:
 CHECKS: tuple[Check, ...] = (
     over,
     behind_an_older_run,
-    invalid,
     succeeded,
+    invalid,
     failed,
     too_long,
     too_slow,

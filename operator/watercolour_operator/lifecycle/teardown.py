@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from watercolour.api.reasons import Reason
 from watercolour.api.status import ConditionType, Phase
 from watercolour_operator.lifecycle import attempts, leftovers
 from watercolour_operator.lifecycle.case import OVER, Case, Verdict
@@ -31,7 +32,7 @@ def removals(case: Case, verdict: Verdict) -> tuple[Removal, ...]:
     """Everything that has to go now, in order."""
     ending = ends(case, verdict)
     going: list[Removal] = []
-    if ending:
+    if ending or _stuck(case, verdict):
         going += _deployments(case, FIRST)
     going += _jobs(case, ending)
     if ending:
@@ -49,6 +50,11 @@ def ends(case: Case, verdict: Verdict) -> bool:
     """Whether the run's parts are to go."""
     deleting = case.observed.deleting is not None
     return deleting or (verdict.phase is not Phase.PENDING and not verdict.active)
+
+
+def _stuck(case: Case, verdict: Verdict) -> bool:
+    """Whether the trainer is over and the next attempt has to wait for a person."""
+    return verdict.reason is Reason.INVALID_SPEC and case.begun and verdict.attempt is None
 
 
 def ttl_left(case: Case) -> float | None:

@@ -130,7 +130,18 @@ class World:
             self.run_deleted = True
         if not plan.hold and plan.active:
             self._apply(observed, plan)
+        for name in plan.drain:
+            self._drain(name, True)
+        for name in plan.undrain:
+            self._drain(name, False)
+        for name, cost in plan.deletion_costs.items():
+            if name in self.pods:
+                self.change(self.pods[name], deletion_cost=cost)
         self._write(observed, plan.status)
+
+    def _drain(self, name: str, draining: bool) -> None:
+        if name in self.loads:
+            self.loads[name] = replace(self.loads[name], draining=draining)
 
     def _write(self, observed: Observed, new: Status) -> None:
         if self.lose_status:
