@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 
 GROUP = "watercolour.dev"
@@ -64,6 +65,9 @@ SPEC_FOLDER = "/etc/watercolour"
 SPEC_FILE = f"{SPEC_FOLDER}/run.yaml"
 ARTIFACTS_FOLDER = "/artifacts"
 
+#: Characters of a run's name that stand whole in the name of its Job.
+LONGEST_JOB_STEM = 40
+
 
 def child(run: str, component: Component) -> str:
     """Name of a component's Deployment, Service, NetworkPolicy and ServiceAccount."""
@@ -71,7 +75,14 @@ def child(run: str, component: Component) -> str:
 
 
 def trainer_job(run: str, attempt: int) -> str:
-    """Name of the trainer's Job: a new one for every attempt, and never two for one attempt."""
+    """Name of the trainer's Job: a new one for every attempt, and never two for one attempt.
+
+    A long run name is cut and told apart by its digest: ten digits of an attempt and the number of
+    a pod among several have to fit into a host name's 63 characters.
+    """
+    if len(run) > LONGEST_JOB_STEM:
+        digest = hashlib.sha256(run.encode()).hexdigest()[:8]
+        run = f"{run[: LONGEST_JOB_STEM - 9].rstrip('-')}-{digest}"
     return f"{run}-trainer-{attempt}"
 
 
