@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -149,6 +155,8 @@ class Metrics:
     )
 
     def __post_init__(self) -> None:
+        # When a counter was made says nothing that anybody asks.
+        disable_created_metrics()
         self.reconcile_seconds = self._histogram(RECONCILE_SECONDS, _QUICK)
         self.reconcile_errors = self._counter(RECONCILE_ERRORS)
         self.start_seconds = self._histogram(START_SECONDS, _START)

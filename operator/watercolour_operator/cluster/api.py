@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -30,6 +31,10 @@ MERGE = "application/merge-patch+json"
 LONGEST_ANSWER = 65536
 #: Connections of one operator: its watches, its workers, and some air.
 CONNECTIONS = 200
+#: Seconds for which an idle connection is kept; API servers keep theirs for longer.
+KEEP_SECONDS = 75.0
+#: Longest event of a watch, in bytes: more than etcd stores of one object.
+LONGEST_EVENT = 2**21
 
 
 @dataclass
@@ -317,6 +322,15 @@ async def connect(
         await kubernetes_config.load_kube_config(
             config_file=kubeconfig, client_configuration=settings, persist_config=False
         )
-    settings.connection_pool_maxsize = CONNECTIONS
     async with kubernetes_client.ApiClient(settings) as client:
+        client.rest_client.pool_manager = _session(client.rest_client.ssl_context)
         yield Api(client, request_seconds, Bucket(per_second, burst))
+
+
+def _session(tls: ssl.SSLContext) -> aiohttp.ClientSession:
+    """The client's own, but for connections that outlive the pauses between two looks.
+
+    A new connection costs more than most calls do.
+    """
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=tls, keepalive_timeout=KEEP_SECONDS)
+    return aiohttp.ClientSession(connector=connector, trust_env=True, read_bufsize=LONGEST_EVENT)

@@ -37,6 +37,8 @@ class Store:
     _entries: dict[Key, dict[tuple[str, str], Entry]] = field(
         default_factory=dict[Key, dict[tuple[str, str], Entry]]
     )
+    #: Uid of an object → the key under which it is kept.
+    _keys: dict[str, Key] = field(default_factory=dict[str, Key])
     #: Uid of a deleted object → its last version, so that late news does not bring it back.
     _gone: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -77,33 +79,43 @@ class Store:
         new = reduce.entry(kind.name, raw)
         if new is None:
             return None
-        key = (new.namespace, new.run)
-        entries = self._entries.setdefault(key, {})
-        place = (kind.name, new.record.name)
-        old = entries.get(place)
-        if self._late(new.record.uid, new.version):
+        uid, key, place = new.record.uid, (new.namespace, new.run), (kind.name, new.record.name)
+        if self._late(uid, new.version):
             return None
-        if old and old.version >= new.version:
-            return old
-        if old and old.record.uid == new.record.uid:
+        before = self._keys.get(uid)
+        kept = self._entries[before][place] if before is not None else None
+        if kept and (kept.version > new.version or (kept.version == new.version and before == key)):
+            return kept
+        if before is not None and before != key:
+            # Somebody has changed the label that says whose it is.
+            self._take_away(before, place)
+        self._keys[uid] = key
+        entries = self._entries.setdefault(key, {})
+        old = entries.get(place)
+        if old and old.record.uid == uid:
             new.known = old.known
+        elif old:
+            self._keys.pop(old.record.uid, None)
         entries[place] = new
         if old is None or old.record != new.record or old.mark != new.mark:
             self.changed(key)
         return new
 
-    def drop(self, kind: Kind, gone: Entry) -> None:
-        """An object that is deleted, as it was at the last."""
-        self._bury(gone.record.uid, gone.version)
-        key, name = (gone.namespace, gone.run), gone.record.name
-        entries = self._entries.get(key, {})
-        old = entries.get((kind.name, name))
-        if old is None or old.record.uid != gone.record.uid:
-            return
-        del entries[kind.name, name]
+    def _take_away(self, key: Key, place: tuple[str, str]) -> None:
+        entries = self._entries[key]
+        del entries[place]
         if not entries:
             del self._entries[key]
         self.changed(key)
+
+    def drop(self, kind: Kind, gone: Entry) -> None:
+        """An object that is deleted, with the version that showed it."""
+        uid = gone.record.uid
+        self._bury(uid, gone.version)
+        # Under the label that it had at the last, whatever it was deleted with.
+        key = self._keys.pop(uid, None)
+        if key is not None:
+            self._take_away(key, (kind.name, gone.record.name))
 
     def drop_unlisted(
         self, kind: Kind, namespace: str | None, listed: set[str], version: int

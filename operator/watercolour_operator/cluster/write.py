@@ -28,6 +28,8 @@ from watercolour_operator.observed import Child, Pod
 
 log = get(__name__)
 
+#: Objects of one run that are asked for at the same time.
+AT_ONCE = 4
 #: Longest message of an event that the API server takes.
 LONGEST_MESSAGE = 1024
 FIELD_MANAGER = {"fieldManager": names.MANAGER}
@@ -96,10 +98,13 @@ class Writer:
             (BY_NAME[found["kind"]], found["metadata"]["name"], found["metadata"]["labels"])
             for found in self.lacks(run, manifests)
         ]
-        namespace = run.namespace
-        found = await asyncio.gather(
-            *(self.api.get(kind, namespace, name, metadata=True) for kind, name, _ in unknown)
-        )
+        few = asyncio.Semaphore(AT_ONCE)
+
+        async def get(kind: Kind, name: str) -> Raw | None:
+            async with few:
+                return await self.api.get(kind, run.namespace, name, metadata=True)
+
+        found = await asyncio.gather(*(get(kind, name) for kind, name, _ in unknown))
         for (kind, name, labels), raw in zip(unknown, found, strict=True):
             if raw is None:
                 continue

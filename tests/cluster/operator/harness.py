@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,13 +66,13 @@ def answering() -> Iterator[Answers]:
             self.end_headers()
             self.wfile.write(json.dumps(answer or {}).encode())
 
-        def do_POST(self) -> None:
+        def _order(self) -> None:
             answers.orders.append((self.command, self.path))
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b"{}")
 
-        do_DELETE = do_POST
+        do_POST = do_DELETE = _order  # noqa: N815
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
