@@ -80,8 +80,8 @@ def of_shape(pattern: str, *, is_quantity: bool = False) -> Rule:
     """A text fits a pattern. The schema's own `pattern` would answer with the pattern alone."""
     fault, remedy = part.SHAPES[pattern]
     fits = f"self.matches({_text(pattern)})"
-    # An address may hold a password.
-    shown = "" if pattern == part.HTTP_URL else "{self}: "
+    # An address may hold a password, and what is no line breaks the message.
+    shown = "" if pattern in (part.HTTP_URL, part.LINE) else "{self}: "
     return Rule(
         f"type(self) == int || {fits}" if is_quantity else fits, f"{shown}{fault}. {remedy}"
     )

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    FIXED,
     REPOSITORY,
     Flag,
     Line,
@@ -48,11 +49,13 @@ class Hub(Part):
 class Artifacts(Part):
     """Where the run's files go."""
 
-    path: Line = Field(default="runs", description="Folder that gets one folder a run.")
-    claim: Annotated[Name | None, CLUSTER] = Field(
+    path: Annotated[Line, FIXED] = Field(
+        default="runs", description="Folder that gets one folder a run."
+    )
+    claim: Annotated[Name | None, CLUSTER, FIXED] = Field(
         default=None, description="Existing PersistentVolumeClaim; unset makes one for the run."
     )
-    storage: Annotated[Storage, CLUSTER] = Field(
+    storage: Annotated[Storage, CLUSTER, FIXED] = Field(
         default_factory=Storage, description="The claim that is made when none is named."
     )
     keep: Annotated[Flag, CLUSTER] = Field(

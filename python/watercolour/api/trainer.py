@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    FIXED,
     MOST,
     WHOLE,
     Above0,
@@ -138,7 +139,9 @@ class Trainer(Part):
     beta: Annotated[float, Field(strict=True, ge=0)] = Field(
         default=0.0, description="Weight of the KL term against the policy at the run's start."
     )
-    lora: Lora = Field(default_factory=Lora, description="The adapter that is trained.")
+    lora: Annotated[Lora, FIXED] = Field(
+        default_factory=Lora, description="The adapter that is trained."
+    )
     sampling: Sampling = Field(default_factory=Sampling, description="How completions are drawn.")
     engine: Literal["auto", "transformers", "static", "vllm"] = Field(
         default="auto", description="Generation engine; `auto` takes the fastest that fits."
