@@ -113,6 +113,8 @@ def provide(program: str, announce: Announce) -> Path:
     with _alone(place, announce):
         if place.exists():
             return place
+        for abandoned in place.parent.glob(f".{place.name}-*"):  # by a build that was killed
+            shutil.rmtree(abandoned)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}-") as scratch:
             made = Path(scratch) / program
             made.mkdir()
@@ -163,8 +165,8 @@ def _alone(place: Path, announce: Announce) -> Iterator[None]:
                 now = time.monotonic()
                 if now - shown >= SHOW_EVERY:
                     shown = now
-                    text = progress.read_text() if progress.exists() else "starting"
-                    announce(f"waiting for a build in the background: {text}")
+                    text = progress.read_text() if progress.exists() else f"{place.name} has begun"
+                    announce(f"waiting for another's build: {text}")
                 time.sleep(0.25)
         yield
 
@@ -175,6 +177,7 @@ def _build(program: str, into: Path, progress: Path, announce: Announce) -> None
     link = " ".join(["-s -w", *(f"-X {variable}" for variable in spec.variables)])
     flags = ["-trimpath", "-mod=readonly", f"-ldflags={link}"]
     announce(f"building {program} (a cold cache takes minutes: once a machine)")
+    progress.write_text(f"{program}: fetching modules")
     listed = subprocess.run(
         ["go", "list", "-deps", spec.package],
         cwd=SOURCES / program,
