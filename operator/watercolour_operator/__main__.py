@@ -17,9 +17,10 @@ import sys
 from kubernetes.aio.config import ConfigException
 
 from watercolour import logs
-from watercolour_operator import asking, handlers, options, probes, rights
+from watercolour_operator import handlers, options, probes, rights
 from watercolour_operator.cluster.api import connect
 from watercolour_operator.lease import Lease, LeaseLost
+from watercolour_operator.scaling import sources
 from watercolour_operator.serve import Operator
 from watercolour_operator.settings import Settings
 
@@ -76,7 +77,7 @@ async def _work(args: argparse.Namespace, settings: Settings) -> int:
             per_second=settings.api_per_second,
             burst=settings.api_burst,
         ) as api,
-        asking.connect(settings, api) as asked,
+        sources.connect(settings, api) as asked,
     ):
         # Of a pod's containers only one runs at a time, so its name is taken back at once.
         identity = args.identity or os.environ.get("POD_NAME") or _random_identity()
@@ -85,9 +86,7 @@ async def _work(args: argparse.Namespace, settings: Settings) -> int:
         )
         operator = Operator(settings, api, lease, asked)
         async with probes.served(operator):
-            await operator.work(
-                lambda: handlers.watch_runs(api, operator.store, settings, operator.silence)
-            )
+            await operator.work(lambda: handlers.watch_runs(api, operator.store, settings))
     log.info("stopped")
     return 0
 

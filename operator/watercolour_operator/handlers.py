@@ -17,13 +17,13 @@ from watercolour_operator.cluster.watch import PAGE, SERVER_SECONDS
 from watercolour_operator.settings import Settings
 
 
-async def watch_runs(api: Api, store: Store, settings: Settings, silence: float) -> None:
+async def watch_runs(api: Api, store: Store, settings: Settings) -> None:
     """Watch the runs until SIGTERM or SIGINT."""
     # One line an event tells nothing that the metrics do not.
     logging.getLogger("kopf").setLevel(logging.WARNING)
     await kopf.operator(
         registry=_registry(api, store),
-        settings=_settings(settings, silence),
+        settings=_settings(settings),
         standalone=True,
         clusterwide=not settings.namespaces,
         namespaces=settings.namespaces,
@@ -67,7 +67,7 @@ async def _credentials(api: Api) -> kopf.ConnectionInfo:
     )
 
 
-def _settings(settings: Settings, silence: float) -> kopf.OperatorSettings:
+def _settings(settings: Settings) -> kopf.OperatorSettings:
     ours = kopf.OperatorSettings()
     ours.posting.enabled = False
     ours.scanning.disabled = True
@@ -77,7 +77,7 @@ def _settings(settings: Settings, silence: float) -> kopf.OperatorSettings:
     ours.watching.server_timeout = SERVER_SECONDS
     ours.watching.client_timeout = SERVER_SECONDS + 30
     ours.watching.connect_timeout = 10
-    ours.watching.inactivity_timeout = silence
+    ours.watching.inactivity_timeout = settings.watch_silence_seconds
     ours.watching.chunk_size = PAGE
     ours.networking.request_timeout = settings.request_seconds
     return ours

@@ -48,8 +48,6 @@ class Operator:
     lease: Lease
     sources: Sources
     metrics: Metrics = field(default_factory=Metrics)
-    #: Seconds of silence after which a watch is opened again.
-    silence: float = watch.SILENCE_SECONDS
     #: Monotonic time at which the last look at a run ended.
     last_look: float = field(default_factory=time.monotonic, init=False)
     #: What is in the way of the first look, in words; empty when nothing is.
@@ -132,7 +130,12 @@ class Operator:
 
     async def _follow(self, kind: Kind, scope: str | None) -> None:
         await watch.follow(
-            self.api, self.store, kind, scope, silence=self.silence, restarted=self._restarted
+            self.api,
+            self.store,
+            kind,
+            scope,
+            silence=self.settings.watch_silence_seconds,
+            restarted=self._restarted,
         )
 
     def _restarted(self, kind: str, why: str) -> None:

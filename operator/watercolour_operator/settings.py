@@ -69,6 +69,8 @@ class Settings:
     force_delete_seconds: float = 120.0
     #: Seconds of one API call before it counts as failed.
     request_seconds: float = 30.0
+    #: Seconds of silence after which a watch is opened again; the API server speaks every 60.
+    watch_silence_seconds: float = 70.0
     #: Runs that are looked at at the same time.
     workers: int = 10
     #: Calls of the API server a second in all, watches aside, and how many may come at once.

@@ -29,8 +29,6 @@ OURS = f"app.kubernetes.io/managed-by={names.MANAGER}"
 PAGE = 200
 #: Seconds after which the server ends a watch by itself.
 SERVER_SECONDS = 300
-#: Seconds without any event after which a watch counts as dead; bookmarks come every 60.
-SILENCE_SECONDS = 70.0
 #: Longest pause between two tries, in seconds.
 LONGEST_PAUSE = 30.0
 
@@ -43,7 +41,7 @@ async def follow(
     kind: Kind,
     namespace: str | None,
     *,
-    silence: float = SILENCE_SECONDS,
+    silence: float = 70.0,
     restarted: Callable[[str, str], None] = lambda kind, why: None,
 ) -> NoReturn:
     """Keep the store's objects of a kind true, in one namespace or (None) in all.

@@ -70,7 +70,8 @@ def answering() -> Iterator[Answers]:
             answers.orders.append((self.command, self.path))
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(b"{}")
+            load = {"slots": 2, "busy": 0, "draining": self.command == "POST"}
+            self.wfile.write(json.dumps(load).encode())
 
         do_POST = do_DELETE = _order  # noqa: N815
 
