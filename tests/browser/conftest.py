@@ -35,10 +35,17 @@ class Server:
         )
 
 
-def start(folder: Path, *options: str) -> Server:
-    """A renderer that listens; the browser may still be starting."""
+def start(folder: Path, *options: str, wrapper: tuple[str, ...] = ()) -> Server:
+    """A renderer that listens; the browser may still be starting. The wrapper runs it."""
     announce = folder / "renderer.json"
-    command = [str(PYTHON), "-m", "watercolour.render.service", "--announce", str(announce)]
+    command = [
+        *wrapper,
+        str(PYTHON),
+        "-m",
+        "watercolour.render.service",
+        "--announce",
+        str(announce),
+    ]
     with (folder / "renderer.log").open("wb") as log:
         process = subprocess.Popen([*command, *options], stdout=log, stderr=log)
     give_up = time.monotonic() + 60

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,9 +18,12 @@ from pathlib import Path
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.render import procfs
+from watercolour.render import homes, procfs
 
 log = logs.get(__name__)
+
+#: Where Debian's package puts the browser itself.
+DEBIANS = Path("/usr/lib/chromium/chromium")
 
 #: Who the browser runs as when this process is root: `nobody`.
 UNPRIVILEGED = 65534
@@ -129,7 +131,7 @@ def find() -> Path:
     Raises:
         InfrastructureError: there is none (BrowserMissing).
     """
-    for candidate in (Path("/usr/lib/chromium/chromium"), shutil.which("chromium")):
+    for candidate in (DEBIANS, shutil.which("chromium")):
         if candidate and Path(candidate).exists():
             return Path(candidate)
     raise InfrastructureError(
@@ -224,11 +226,16 @@ async def running(launch: Launch) -> AsyncIterator[Process]:
         InfrastructureError: no Chromium (BrowserMissing), no sandbox (SandboxUnavailable) or it
             did not start (RendererUnavailable).
     """
-    home = Path(tempfile.mkdtemp(prefix="watercolour-browser-"))
+    with homes.claimed(UNPRIVILEGED if os.geteuid() == 0 else None) as home:
+        async with _running(launch, home) as browser:
+            yield browser
+
+
+@asynccontextmanager
+async def _running(launch: Launch, home: Path) -> AsyncIterator[Process]:
+    """See :func:`running`."""
     browser: Process | None = None
     try:
-        if os.geteuid() == 0:
-            os.chown(home, UNPRIVILEGED, UNPRIVILEGED)
         browser = await _start(launch, home, sandboxed=True)
         if not browser.endpoint and any(map(_NO_SANDBOX.search, browser.said)):
             if not launch.allow_unsandboxed:
@@ -250,7 +257,6 @@ async def running(launch: Launch) -> AsyncIterator[Process]:
         if browser is not None:
             kill_tree(browser.pid)
             await browser.exited
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
 def _last(said: deque[str]) -> str:

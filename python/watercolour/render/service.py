@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from watercolour import logs, service
 from watercolour.api.errors import InfrastructureError, WatercolourError
 from watercolour.api.reasons import Reason
-from watercolour.render import chromium, paint, pool, vendor
+from watercolour.render import chromium, homes, paint, pool, vendor
 from watercolour.render.result import Job, Painted, SketchFault
 
 log = logs.get(__name__)
@@ -281,6 +281,7 @@ def main() -> int:
     try:
         vendor.library("p5.min.js")
         chromium.find()
+        homes.sweep()
         launch = chromium.Launch(allow_unsandboxed=args.allow_unsandboxed)
         service.serve(create_app(launch, args.slots), args)
     except WatercolourError as error:

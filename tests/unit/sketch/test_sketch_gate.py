@@ -163,7 +163,9 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
 
 def test_the_ten_are_enforced_when_asked_for() -> None:
     assert codes(framed("brush.load(); brush.noStroke();"), allow=["ten"]) == []
-    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow=["ten"]) == ["unknown_brush_method"]
+    assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow=["ten"]) == [
+        "unknown_brush_method"
+    ]
     assert codes(framed("brush.spline([[0, 0], [1, 1]]);"), allow=["all"]) == []
 
 
@@ -190,6 +192,21 @@ def test_the_ten_are_real_methods() -> None:
 def test_a_long_sketch_is_refused_before_it_is_parsed() -> None:
     assert codes("(" * 2_000_000) == ["too_long"]
     assert codes(FRAME % ("1;" * 100), max_characters=100) == ["too_long"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("I would rather not paint today. " * 65_000, "no_sketch_in_response"),
+        ("9" * 2_000_000, "no_sketch_in_response"),
+        ("```html\n" + "<p>Sorry</p>" * 170_000 + "\n```", "no_sketch_in_response"),
+        # Whoever labels a block as JavaScript means it as the sketch.
+        ("```js\n" + "9" * 2_000_000 + "\n```", "too_long"),
+        (FRAME % ("brush.circle(1, 1, 1);\n" * 90_000), "too_long"),
+    ],
+)
+def test_two_megabytes_are_too_long_only_where_there_is_a_sketch(reply: str, code: str) -> None:
+    assert [found.code for found in gate.inspect(reply, Gate()).violations] == [code]
 
 
 def test_deep_nesting_is_refused() -> None:
