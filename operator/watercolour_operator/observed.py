@@ -88,6 +88,8 @@ class Demand:
     queued: int
     inflight: int
     announced: int
+    #: Paintings that wait for a scorer which is away or asleep.
+    scoring: int = 0
 
 
 @dataclass(frozen=True, slots=True)

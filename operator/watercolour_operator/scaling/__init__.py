@@ -1,7 +1,6 @@
 """How many renderers a run has: the terms, the policy, the sources of demand, a simulator."""
 
-from watercolour_operator.scaling.memory import recorded, remembered
 from watercolour_operator.scaling.policy import decide
 from watercolour_operator.scaling.terms import Memory, ScalingInput, ScalingResult
 
-__all__ = ["Memory", "ScalingInput", "ScalingResult", "decide", "recorded", "remembered"]
+__all__ = ["Memory", "ScalingInput", "ScalingResult", "decide"]

@@ -11,12 +11,10 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from watercolour.api.status import ScalingDecision
 from watercolour.api.workers import Scaling
-from watercolour_operator.scaling.memory import recorded, remembered
 from watercolour_operator.scaling.model import World
 from watercolour_operator.scaling.policy import decide
-from watercolour_operator.scaling.terms import ScalingInput, ScalingResult
+from watercolour_operator.scaling.terms import Memory, ScalingInput, ScalingResult
 
 #: A rule looks at the world once a second and changes what it wants changed.
 Rule = Callable[[World], None]
@@ -32,7 +30,7 @@ POLL_SECONDS, COOLDOWN_SECONDS = 30.0, 300.0
 
 @dataclass
 class Ours:
-    """The operator's own loop around :func:`decide`, its memory kept as status keeps it."""
+    """The operator's own loop around :func:`decide`."""
 
     scaling: Scaling
     slots: int
@@ -40,7 +38,7 @@ class Ours:
     #: Renderers that do not answer the operator, and whether the environment does not.
     silent: Collection[str] = ()
     blind: bool = False
-    decision: ScalingDecision | None = None
+    memory: Memory = field(default_factory=Memory)
     result: ScalingResult | None = None
     _next: float = 0.0
 
@@ -59,11 +57,10 @@ class Ours:
                 demand=None if self.blind else world.demand(),
                 pods=world.pods(),
                 loads={name: load for name, load in loads.items() if name not in self.silent},
-                memory=remembered(self.decision),
+                memory=self.memory,
             )
         )
-        self.decision = recorded(result, world.clock(), self.decision)
-        self.result = result
+        self.memory, self.result = result.memory, result
         # The order of a reconcile: replicas first, so what it drains now goes a look later.
         if result.replicas is not None:
             world.scale(result.replicas)

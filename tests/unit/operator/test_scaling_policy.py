@@ -12,7 +12,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.workers import Scaling
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Load, Pod
-from watercolour_operator.scaling import Memory, ScalingInput, decide, recorded, remembered
+from watercolour_operator.scaling import Memory, ScalingInput, decide
 from watercolour_operator.scaling.policy import PARTS, PATIENCE_SECONDS
 from watercolour_operator.scaling.victims import COST_BUSY, COST_GOING
 
@@ -248,12 +248,3 @@ def test_silent_pods_go_only_when_nobody_paints() -> None:
         loads = {"a": load(1)}
         result = decide(seen(pods, loads=loads, scaling=scaling, demand=demand))
         assert result.replicas == replicas
-
-
-def test_the_memory_survives_the_status() -> None:
-    result = decide(seen([pod("a")], memory=NEEDLESS, demand=None))
-    decision = recorded(result, NOW, None)
-    assert remembered(decision) == result.memory
-    again = recorded(result, NOW + timedelta(seconds=5), decision)
-    assert again.time == decision.time == "2026-01-01T12:00:00.000Z"
-    assert remembered(None) == Memory()
