@@ -1,7 +1,8 @@
 """Generation engines behind one signature: prompts and seeds in, rows out, each row announced.
 
-``transformers`` is plain ``generate``: it serves every model. ``static`` is the decode loop of
-:mod:`watercolour.train.static` for small Qwen3 policies on the CPU. Both sample by
+``transformers`` is plain ``generate``: it serves every model. ``static`` is a decode loop of ours
+with caches allocated once: for Qwen3 on the CPU that of :mod:`watercolour.train.static`, otherwise
+that of :mod:`watercolour.train.decode`, which on a GPU is one CUDA graph. All sample by
 :func:`watercolour.train.sampling.choose` from the same random numbers, so equal logits give
 equal rows.
 """
@@ -19,6 +20,8 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.trainer import Decoding
 from watercolour.train import static
+from watercolour.train.decode import weights
+from watercolour.train.decode.loop import Decoder
 from watercolour.train.sampling import OnRow, Row, Stop, choose, uniforms
 
 #: Prompts (token ids), one seed a prompt, ``on_row``, ``stop``; the rows in the prompts' order.
@@ -49,14 +52,22 @@ def build(
         InputError: the engine does not fit the model (InvalidSpec).
     """
     if name == "auto":
-        name = "static" if static.supports(model) else "transformers"
+        name = "static" if _fits(model) else "transformers"
     if name == "static":
-        if not static.supports(model):
-            raise _unfit(name, "it decodes plain Qwen3 models on the CPU only")
-        return name, _static(model, sampling, ends)
+        if static.supports(model):
+            return name, _static(model, sampling, ends)
+        if fault := weights.unfit(model):
+            raise _unfit(name, fault)
+        return name, Decoder(model, sampling, ends).generate
     if name == "transformers":
         return name, _transformers(model, sampling, ends, pad, cache)
     raise _unfit(name, "this trainer has no such engine")
+
+
+def _fits(model: nn.Module) -> bool:
+    """Whether a loop of ours is the fastest; off the GPU, experts one by one are not."""
+    on_gpu = weights.causal_lm(model).device.type == "cuda"
+    return static.supports(model) or (on_gpu and not weights.unfit(model))
 
 
 def _unfit(name: str, why: str) -> InputError:
