@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from watercolour.api import servers
+from watercolour.api.part import SecretRef
 from watercolour_operator import names
 from watercolour_operator.desired import config, deployments, pods, services, sizes
 from watercolour_operator.desired.pods import Item, Pod
@@ -59,13 +60,20 @@ def _args(run: Run) -> Iterator[str]:
         yield from ("--judge", scorer)
     elif servers.runs_judge(run.spec):
         yield from ("--judge", services.url(identity(run, Component.JUDGE)))
+    if _judge_key(run):
+        yield from ("--judge-key-env", JUDGE_KEY)
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.ENV]))
 
 
 def _variables(run: Run) -> Iterator[Item]:
-    secret = run.spec.judge.secret_ref
-    if secret and run.spec.judge.backend == "openai":
+    secret = _judge_key(run)
+    if secret:
         yield pods.secret_variable(JUDGE_KEY, secret.name, secret.key)
+
+
+def _judge_key(run: Run) -> SecretRef | None:
+    judge = run.spec.judge
+    return judge.secret_ref if judge.backend == "openai" else None
 
 
 def _pool(run: Run) -> Iterator[Item]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -278,9 +279,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--scorer", metavar="URL", help="instead of spec.scorer.endpoint")
     parser.add_argument("--judge", metavar="URL", help="instead of spec.judge.endpoint")
-    parser.add_argument(
+    key = parser.add_mutually_exclusive_group()
+    key.add_argument(
         "--judge-key-file", type=Path, metavar="FILE", help="holds the judge's bearer token"
     )
+    key.add_argument("--judge-key-env", metavar="NAME", help="variable that holds that token")
     service.add_arguments(parser)
     args = parser.parse_args(argv)
     logs.setup("env")
@@ -291,7 +294,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             renderers=args.renderer,
             scorer=args.scorer,
             judge=args.judge,
-            judge_key=_secret(args.judge_key_file),
+            judge_key=_secret(args.judge_key_file, args.judge_key_env),
         )
         service.serve(create_app(spec, near), args, websockets=True)
     except WatercolourError as error:
@@ -300,7 +303,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _secret(path: Path | None) -> str | None:
+def _secret(path: Path | None, variable: str | None) -> str | None:
+    if variable is not None:
+        value = os.environ.get(variable, "").strip()
+        if not value:
+            raise _invalid("--judge-key-env", variable, "the variable is not set", "Set it.")
+        return value
     if path is None:
         return None
     try:

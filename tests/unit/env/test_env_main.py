@@ -46,6 +46,11 @@ def serve(tmp_path: Path, spec: str, *arguments: str) -> int:
             ("--renderer", "http://r", "--scorer", "http://s", "--judge-key-file", "/nowhere"),
             "--judge-key-file=/nowhere",
         ),
+        (
+            "  recipe: {name: hps-only}",
+            ("--renderer", "http://r", "--scorer", "http://s", "--judge-key-env", "NOT_SET"),
+            "--judge-key-env=NOT_SET",
+        ),
     ],
 )
 def test_wrong_input_is_named_and_exits_1(

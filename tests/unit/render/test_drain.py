@@ -26,18 +26,21 @@ class Renderer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Renderer
-
     def do_POST(self) -> None:
         self._answer()
 
     def do_GET(self) -> None:
-        self.server.busy = max(0, self.server.busy - 1)
+        self._renderer.busy = max(0, self._renderer.busy - 1)
         self._answer()
 
+    @property
+    def _renderer(self) -> Renderer:
+        assert isinstance(self.server, Renderer)
+        return self.server
+
     def _answer(self) -> None:
-        self.server.asked.append(f"{self.command} {self.path}")
-        body = json.dumps({"slots": 2, "busy": self.server.busy, "draining": True}).encode()
+        self._renderer.asked.append(f"{self.command} {self.path}")
+        body = json.dumps({"slots": 2, "busy": self._renderer.busy, "draining": True}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

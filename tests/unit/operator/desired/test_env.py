@@ -41,6 +41,12 @@ def test_it_finds_the_renderers_by_their_service() -> None:
     assert told({}, "--spec") == "/etc/watercolour/run.yaml"
 
 
+def test_the_judge_s_key_is_named_and_never_shown() -> None:
+    judge = {"backend": "openai", "endpoint": "http://a/v1", "secretRef": {"name": "j"}}
+    assert told({"judge": judge}, "--judge-key-env") == "WATERCOLOUR_JUDGE_KEY"
+    assert told({}, "--judge-key-env") is None
+
+
 def test_it_is_ready_without_renderers() -> None:
     found = container(build(), NAME)
     assert found["readinessProbe"]["httpGet"]["path"] == "/livez"

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 from tests.unit.operator.desired.made import PUBLISHED, build, container, pod, templates
 
 from watercolour_operator.desired.templates import merged
 from watercolour_operator.names import Component
 
+#: Many a draw is refused, and pydantic takes its time.
+PATIENT = (HealthCheck.too_slow, HealthCheck.filter_too_much)
 BASES = {
     Component(template["metadata"]["labels"]["watercolour.dev/component"]): template
     for _, template in templates(build(PUBLISHED))
@@ -99,6 +102,12 @@ def test_an_empty_template_changes_nothing() -> None:
 
 
 NAMES = st.sampled_from(["trainer", "env", "scorer", "judge", "renderers", "other"])
+
+
+def name_of(item: dict[str, Any]) -> str:
+    return item["name"]
+
+
 USERS = st.sampled_from([0, False, None, 1, 65532])
 SECURITY = st.fixed_dictionaries(
     {},
@@ -116,7 +125,7 @@ SECURITY = st.fixed_dictionaries(
         "seLinuxOptions": st.just({"type": "spc_t"}),
     },
 )
-CONTAINER = st.fixed_dictionaries(
+CONTAINER: SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"name": NAMES},
     optional={
         "image": st.just("evil/image:1"),
@@ -127,8 +136,8 @@ CONTAINER = st.fixed_dictionaries(
         "volumeMounts": st.just([{"name": "root", "mountPath": "/host"}]) | st.none(),
     },
 )
-CONTAINERS = st.none() | st.lists(CONTAINER, max_size=3, unique_by=lambda item: item["name"])
-VOLUME = st.fixed_dictionaries(
+CONTAINERS = st.none() | st.lists(CONTAINER, max_size=3, unique_by=name_of)
+VOLUME: SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"name": st.sampled_from(["root", "tmp", "config", "token"])},
     optional={
         "hostPath": st.just({"path": "/"}),
@@ -150,10 +159,9 @@ POD = st.fixed_dictionaries(
         "restartPolicy": st.just("OnFailure"),
         "securityContext": st.none() | SECURITY,
         "containers": CONTAINERS,
-        "initContainers": st.none()
-        | st.lists(CONTAINER, max_size=2, unique_by=lambda c: c["name"]),
+        "initContainers": st.none() | st.lists(CONTAINER, max_size=2, unique_by=name_of),
         "ephemeralContainers": st.just([{"name": "debug"}]),
-        "volumes": st.none() | st.lists(VOLUME, max_size=3, unique_by=lambda v: v["name"]),
+        "volumes": st.none() | st.lists(VOLUME, max_size=3, unique_by=name_of),
         "tolerations": st.none() | st.just([{"operator": "Exists"}]),
         "nodeSelector": st.just({"a": "b"}),
     },
@@ -171,7 +179,11 @@ TEMPLATE = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much),
+)
 @given(template=TEMPLATE, component=st.sampled_from(list(Component)))
 def test_no_template_weakens_a_pod_even_unchecked(
     template: dict[str, Any], component: Component
