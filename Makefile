@@ -35,8 +35,9 @@ bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
 cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
 
-docs: setup  ## Write the generated pages of the reference
+docs: setup  ## Write the generated pages of the reference and the resource's definition
 	@.venv/bin/python -m watercolour.api.docs
+	@.venv/bin/python -m watercolour.api.crd
 	@.venv/bin/python scripts/cli_reference.py
 
 lock:  ## Renew the lock files from pyproject.toml

@@ -208,7 +208,8 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
     (
         {"renderers": {"canvas": {"minSide": 512, "maxSide": 256}}},
-        "spec.renderers.canvas.minSide=512: above maxSide=256. Set minSide to 256 or less, or raise maxSide.",
+        "spec.renderers.canvas.minSide=512: above maxSide=256. "
+        "Set minSide to 256 or less, or raise maxSide.",
     ),
     (
         {"references": {"pool": "./mine", "claim": "paintings"}},

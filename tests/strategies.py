@@ -16,11 +16,26 @@ DEFS: dict[str, Any] = SCHEMA["$defs"]
 FREE = ("chatTemplateKwargs", "grpo", "podTemplates")
 
 WRONG_KINDS = st.sampled_from([None, True, "3", "", 1.5, -1, [], [1], {}, {"a": 1}])
-TEXTS = st.sampled_from(
-    ["a", "0", "-", " ", "a b", "a/b", "a/b/c", "./a", "/", "~", "a/", "牡丹", "\u00a0", "a\nb"]
-    + ["x" * 63, "x" * 64, "x" * 1000, "x" * 1001, "http://a", "https://b/c d", "http://u@h"]
-    + ["1Gi", "1.5", "500m", "01", "1e3", "1GiB", "a:1", "a@sha256:1", "o/n@1", "o/n@é", "all"]
+_WORDS = (
+    "a",
+    "0",
+    "-",
+    " ",
+    "a b",
+    "a/b",
+    "a/b/c",
+    "./a",
+    "/",
+    "~",
+    "a/",
+    "牡丹",
+    "\u00a0",
+    "a\nb",
 )
+_LONG = ("x" * 63, "x" * 64, "x" * 1000, "x" * 1001)
+_SHAPED = ("http://a", "https://b/c d", "http://u@h", "a:1", "a@sha256:1", "o/n@1", "o/n@é", "all")
+_QUANTITIES = ("1Gi", "1.5", "500m", "01", "1e3", "1GiB")
+TEXTS = st.sampled_from((*_WORDS, *_LONG, *_SHAPED, *_QUANTITIES))
 
 
 def specs() -> SearchStrategy[dict[str, Any]]:
