@@ -125,7 +125,7 @@ def test_an_alert_has_a_page_that_says_what_to_do(alert: dict[str, Any]) -> None
     section = re.search(rf"^### {alert['alert']}\n(.*?)(?=^##)", RUNBOOK + "\n##", re.M | re.S)
     assert section, "no section in docs/operations.md"
     for word in ("Meaning", "Impact", "Diagnosis", "Mitigation"):
-        assert re.search(rf"^\*\*{word}\.\*\* \S", section[1], re.M), word
+        assert re.search(rf"^\*\*{word}\.\*\*\s+\S", section[1], re.M), word
     assert "```console" in section[1], "no command"
 
 
