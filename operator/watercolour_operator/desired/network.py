@@ -50,17 +50,21 @@ def _deny(run: Run) -> Manifest:
 
 
 def _policy(who: Identity, ingress: Sequence[Rule], egress: Sequence[Rule]) -> Manifest:
-    """A policy that holds by itself: both ways are named, so what no rule allows is refused."""
+    """A policy that holds by itself: both ways are named, so what no rule allows is refused.
+
+    The API server does not store an empty list, and would see a change in each that is applied.
+    """
+    rules = {"ingress": list(ingress), "egress": list(egress)}
+    spec: dict[str, Any] = {
+        "podSelector": {"matchLabels": dict(who.selector)},
+        "policyTypes": ["Ingress", "Egress"],
+        **{way: found for way, found in rules.items() if found},
+    }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": who.metadata(),
-        "spec": {
-            "podSelector": {"matchLabels": dict(who.selector)},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": list(ingress),
-            "egress": list(egress),
-        },
+        "spec": spec,
     }
 
 
