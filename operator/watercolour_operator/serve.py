@@ -19,7 +19,7 @@ from watercolour_operator.cluster.errors import ApiError, WriteRefused
 from watercolour_operator.cluster.kinds import RUN, WATCHED, Kind
 from watercolour_operator.cluster.store import Key, Store
 from watercolour_operator.cluster.write import Writer
-from watercolour_operator.lease import Lease
+from watercolour_operator.lease import Lease, LeaseLost
 from watercolour_operator.metrics import Metrics
 from watercolour_operator.observe import Observer, wake_sharers
 from watercolour_operator.observed import Trouble
@@ -143,11 +143,15 @@ class Operator:
 
     async def _lead(self) -> None:
         await self.lease.acquire()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.lease.hold())
-            tasks.create_task(self.queue.serve(self._look, self.settings.workers))
-            tasks.create_task(self.polls.serve())
-            tasks.create_task(self._sweep())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.lease.hold())
+                tasks.create_task(self.queue.serve(self._look, self.settings.workers))
+                tasks.create_task(self.polls.serve())
+                tasks.create_task(self._sweep())
+        except ExceptionGroup as group:
+            lost = group.subgroup(LeaseLost)
+            raise lost.exceptions[0] if lost else group from None
 
     async def _look(self, key: Key) -> None:
         run = self.store.runs.get(key)

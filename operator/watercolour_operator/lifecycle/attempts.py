@@ -166,7 +166,11 @@ def _gone_on(record: Attempt, observed: Observed, patience: float) -> Attempt:
     changes: dict[str, object] = {}
     pod, progress = runner(observed, record.number), observed.progress
     if pod and pod.started and progress is not None:
-        first = record.first_step if record.first_step is not None else progress.step
+        first = record.first_step
+        if first is None:
+            # Who begins anew begins with 0, however far it is when it is first heard.
+            anew = record.number == 1 or record.resumed is False
+            first = 0 if anew else progress.step
         last = max(record.last_step or 0, first, progress.step)
         changes = {"first_step": first, "last_step": last}
     stopping = _stopping(observed.status)

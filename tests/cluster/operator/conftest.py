@@ -7,11 +7,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
+from tests.cluster.ground.faultproxy import FaultProxy
+from tests.cluster.ground.podplayer import PodPlayer
 from tests.cluster.operator import harness
-from tests.cluster.operator.harness import Answers, Running
+from tests.cluster.operator.harness import Answers, Running, Story
 
 Start = Callable[..., Running]
+
+
+@pytest.fixture
+def story(api: Api, namespace: str, pods: PodPlayer, answers: Answers) -> Story:
+    """The life of the run `peonies`."""
+    return Story(api, namespace, pods, answers)
 
 
 @pytest.fixture
@@ -44,5 +53,15 @@ def start(
 
     yield begin
     for operator in running:
+        operator.go_on()
         operator.kill()
         print(operator.words())
+
+
+@pytest.fixture
+def through_proxy(
+    control_plane: ControlPlane, namespace: str, proxy: FaultProxy, tmp_path: Path
+) -> Path:
+    """A kubeconfig that leads the operator through the fault proxy."""
+    token = control_plane.token_of(namespace, "operator", cluster_admin=True)
+    return proxy.kubeconfig(token, tmp_path / "through-proxy")

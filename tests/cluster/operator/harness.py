@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +21,10 @@ from typing import Any
 
 from tests.cluster.ground import processes
 from tests.cluster.ground.api import Api
+from tests.cluster.ground.podlife import Exited
+from tests.cluster.ground.podplayer import PodPlayer
+
+from watercolour_operator import names
 
 Json = dict[str, Any]
 
@@ -116,7 +122,8 @@ class Running:
 
     def go_on(self) -> None:
         """SIGCONT."""
-        self.process.send_signal(signal.SIGCONT)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
 
     def wait(self, within: float) -> int:
         """Its exit status, when it ends by itself."""
@@ -130,6 +137,16 @@ class Running:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+
+    def until_up(self, within: float = 30.0) -> None:
+        """Return once its probes answer."""
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.liveness_port)) == 0:
+                    return
+            time.sleep(0.05)
+        raise AssertionError(f"the operator is not up:\n{self.words()}")
 
     def words(self) -> str:
         """Its log so far."""
@@ -154,7 +171,9 @@ def start(kubeconfig: Path, namespace: str, log: Path, **flags: str) -> Running:
     with log.open("ab") as stderr:
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(command, stderr=stderr, stdout=stderr, env=environment)
-    return Running(process, log, metrics, liveness)
+    operator = Running(process, log, metrics, liveness)
+    operator.until_up()
+    return operator
 
 
 def run(name: str = "peonies", **spec: Any) -> Json:
@@ -197,3 +216,58 @@ def condition(run: Json, kind: str) -> Json:
     """A run's condition; empty when it has none of the type."""
     found = (one for one in run.get("status", {}).get("conditions", ()) if one["type"] == kind)
     return next(found, {})
+
+
+@dataclass
+class Story:
+    """A run's life in the steps that tests tell it in."""
+
+    api: Api
+    namespace: str
+    pods: PodPlayer
+    answers: Answers
+    name: str = "peonies"
+
+    def create(self, **spec: Any) -> Json:
+        """Apply the run, and have a volume for its claim."""
+        if self.api.find("PersistentVolume", f"{self.namespace}-{self.name}") is None:
+            volume(self.api, self.namespace, self.name)
+        return self.api.create(run(self.name, **spec), self.namespace)
+
+    def until(self, wanted: str, timeout: float = 60.0) -> Json:
+        """The run, once it is in a phase."""
+        return self.api.until_one(
+            names.KIND,
+            self.name,
+            self.namespace,
+            lambda found: phase(found) == wanted,
+            timeout=timeout,
+            what=f"the run is {wanted}",
+        )
+
+    def trainer(self, attempt: int = 1, timeout: float = 60.0) -> str:
+        """Name of the pod that trains, once it runs."""
+        labels = {names.COMPONENT: "trainer", names.ATTEMPT: str(attempt), names.RUN: self.name}
+
+        def runs(found: list[Json]) -> bool:
+            return len(found) == 1 and found[0]["status"].get("phase") == "Running"
+
+        (pod,) = self.api.until("Pod", runs, self.namespace, labels=labels, timeout=timeout)
+        return pod["metadata"]["name"]
+
+    def train(self, attempt: int = 1) -> str:
+        """Let the trainer make its first step; returns its pod's name."""
+        pod = self.trainer(attempt)
+        self.answers.say(self.name, "trainer", "/progress", {"step": 1, "steps": 3})
+        self.until("Running")
+        return pod
+
+    def finish(self, pod: str, timeout: float = 60.0) -> Json:
+        """Let the trainer end well; returns the run when it is Succeeded."""
+        self.answers.say(self.name, "trainer", "/progress", None)
+        self.pods.step(self.namespace, pod, Exited(0))
+        return self.until("Succeeded", timeout)
+
+    def jobs(self) -> list[str]:
+        """Names of the run's Jobs."""
+        return sorted(job["metadata"]["name"] for job in self.api.list("Job", self.namespace))
