@@ -123,7 +123,7 @@ class Trainer(Part):
     )
     learning_rate: Above0 | None = Field(
         default=None,
-        description="Peak learning rate. Unset is 7e-4 for builtin policies, which are small, and "
+        description="Peak learning rate. Unset is 1e-3 for builtin policies, which are small, and "
         "the published 5e-5 for others.",
     )
     lr_scheduler: Word = Field(

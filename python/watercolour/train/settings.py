@@ -95,12 +95,11 @@ def learning_rate(spec: RunSpec) -> float:
     """The peak rate: what the specification says, else what suits the policy.
 
     5e-5 is the rate at which the published experiment's curve began to move (it was flat at
-    2e-5). A policy of a million parameters needs more than ten times that; at 1e-3 it learns
-    faster, but its entropy runs away after some seventy steps.
+    2e-5). A policy of a million parameters needs twenty times that.
     """
     if spec.trainer.learning_rate is not None:
         return spec.trainer.learning_rate
-    return 7e-4 if is_builtin(spec) else 5e-5
+    return 1e-3 if is_builtin(spec) else 5e-5
 
 
 def is_builtin(spec: RunSpec) -> bool:

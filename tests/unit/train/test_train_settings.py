@@ -23,7 +23,7 @@ def test_the_four_published_changes_reach_trl(tmp_path: Path) -> None:
     spec = RunSpec()
     config = settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
     # Unset, the rate of a small policy.
-    assert config.learning_rate == 7e-4
+    assert config.learning_rate == 1e-3
     assert (config.lr_scheduler_type, config.warmup_steps) == ("constant_with_warmup", 5)
     assert config.scale_rewards == "none"
     assert config.beta == spec.trainer.beta
