@@ -194,7 +194,7 @@ def _joined(description: str, docstring: str) -> str:
     first, second = _plain(description), _plain(docstring)
     if first.rstrip(".") in second:
         return second
-    return first if second in first else f"{first} {second}"
+    return first if second.rstrip(".") in first else f"{first} {second}"
 
 
 def _plain(text: str) -> str:

@@ -56,13 +56,13 @@ class Artifacts(Part):
         default=None, description="Existing PersistentVolumeClaim; unset makes one for the run."
     )
     storage: Annotated[Storage, CLUSTER, FIXED] = Field(
-        default_factory=Storage, description="The claim that is made when none is named."
+        default_factory=Storage, description="The claim that the operator makes when none is named."
     )
     keep: Annotated[Flag, CLUSTER] = Field(
         default=True, description="Keep the claim that was made when the run is deleted."
     )
     hub: Annotated[Hub | None, CLUSTER] = Field(
-        default=None, description="Push checkpoints to the hub."
+        default=None, description="Push checkpoints and the summary to the hub."
     )
 
 
@@ -127,7 +127,7 @@ class Egress(Part):
 
 
 class PodTemplates(Part):
-    """Pod templates that are merged, by container name, into those of the operator."""
+    """Pod templates that are merged, by container name, into the operator's."""
 
     trainer: dict[str, Any] = Field(default_factory=dict, description="For the trainer.")
     env: dict[str, Any] = Field(default_factory=dict, description="For the environment.")

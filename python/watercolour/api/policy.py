@@ -57,7 +57,7 @@ class Model(Part):
 
 
 class PromptDataset(Part):
-    """Subjects from a data set instead of a list."""
+    """A data set that holds the subjects."""
 
     id: Line = Field(description="A folder, a file (.txt one a line, .jsonl, .parquet) or hub id.")
     revision: Line | None = Field(default=None, description="Commit or tag on the hub.")

@@ -68,7 +68,7 @@ class Recipe(Part):
         "hps-led with a share of the subject's colours, for scorer and judge that know no subject.",
     )
     weights: Weights | None = Field(
-        default=None, description="Weights instead of the recipe's own; they sum to 1."
+        default=None, description="Weights instead of the recipe's own."
     )
     gate: Gate = Field(default_factory=Gate, description="The gate's limits.")
 
@@ -102,7 +102,7 @@ class References(Part):
         default=None, description="ConfigMap whose files are a small pool (below 1 MiB)."
     )
     tier_shares: TierShares = Field(
-        default_factory=TierShares, description="Shares of the tiers in one draw."
+        default_factory=TierShares, description="How a draw of references is composed."
     )
     per_rollout: Positive = Field(
         default=4, description="References per rollout; the same for all members of a group."

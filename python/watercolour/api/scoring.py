@@ -27,7 +27,7 @@ class Batching(Part):
 
     max_paintings: Positive = Field(default=32, description="Most paintings in one batch.")
     window_seconds: Seconds = Field(
-        default=0.02, description="How long the first painting of a batch waits for others."
+        default=0.02, description="Seconds that the first painting of a batch waits for others."
     )
 
 
@@ -43,7 +43,7 @@ class Checkpoint(Part):
 
 
 class Scorer(Part):
-    """The quality scorer."""
+    """The quality scorer, which gives a painting a value for itself."""
 
     backend: Literal["embedded", "hpsv3", "vlm-mark", "none"] = Field(
         default="embedded",
@@ -58,7 +58,7 @@ class Scorer(Part):
         description="Always the text sent to the scorer; naming the subject inverts the low end.",
     )
     attempts: Positive = Field(default=3, description="Calls before the rollout is unscored.")
-    timeout_seconds: Seconds = Field(default=90.0, description="Limit of one call.")
+    timeout_seconds: Seconds = Field(default=90.0, description="Limit of one call, in seconds.")
     image: Annotated[Image | None, CLUSTER] = Field(
         default=None, description="Container image; unset is the operator's."
     )
@@ -108,7 +108,7 @@ class JudgeCache(Part):
 
 
 class Judge(Part):
-    """The pairwise judge."""
+    """The pairwise judge, which says which of two paintings is better."""
 
     backend: Literal["embedded", "openai", "none"] = Field(
         default="embedded",
@@ -136,7 +136,7 @@ class Judge(Part):
         default_factory=JudgeCache, description="Whether verdicts are kept, and where."
     )
     attempts: Positive = Field(default=3, description="Calls before a comparison is dropped.")
-    timeout_seconds: Seconds = Field(default=120.0, description="Limit of one call.")
+    timeout_seconds: Seconds = Field(default=120.0, description="Limit of one call, in seconds.")
     deploy: Annotated[JudgeDeploy | None, CLUSTER] = Field(
         default=None, description="Run a judge for this run, instead of naming an endpoint."
     )

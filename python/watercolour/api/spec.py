@@ -68,7 +68,7 @@ __all__ = [
 
 
 class RunSpec(Part):
-    """All of a run. Left empty, it is the embedded default."""
+    """What the run is to do; left empty, it is the embedded default."""
 
     seed: Annotated[Natural, FIXED] = Field(
         default=1, description="Seeds prompts, sampling, draws and renders."
@@ -88,9 +88,10 @@ class RunSpec(Part):
     sft: Annotated[Sft | None, CLUSTER] = Field(
         default=None, description="A supervised cold start before the first step."
     )
-    trainer: Trainer = Field(default_factory=Trainer, description="GRPO.")
+    trainer: Trainer = Field(default_factory=Trainer, description="The training by GRPO.")
     renderers: Renderers = Field(
-        default_factory=Renderers, description="The workers that turn sketches into paintings."
+        default_factory=Renderers,
+        description="The stateless workers that turn a sketch into a painting.",
     )
     env: Env = Field(default_factory=Env, description="The OpenEnv server.")
     scorer: Scorer = Field(default_factory=Scorer, description="The quality scorer.")
@@ -109,7 +110,8 @@ class RunSpec(Part):
         default=1800, description="Seconds from the start to the trainer's first step."
     )
     restart_policy: Annotated[RestartPolicy, CLUSTER] = Field(
-        default_factory=RestartPolicy, description="How often a failed trainer is started again."
+        default_factory=RestartPolicy,
+        description="How often a trainer that failed is started again.",
     )
     cleanup: Annotated[Cleanup, CLUSTER] = Field(
         default_factory=Cleanup, description="When the objects of a finished run go."
@@ -118,7 +120,8 @@ class RunSpec(Part):
         default=None, description="Kueue's LocalQueue that admits the run."
     )
     pod_templates: Annotated[PodTemplates, CLUSTER] = Field(
-        default_factory=PodTemplates, description="Changes to the operator's pod templates."
+        default_factory=PodTemplates,
+        description="Pod templates that are merged, by container name, into the operator's.",
     )
     egress: Annotated[Egress, CLUSTER] = Field(
         default_factory=Egress, description="What may be reached outside the cluster."

@@ -89,7 +89,7 @@ class Condition(StatusPart):
 
 
 class RewardProgress(StatusPart):
-    """Rewards of the newest step; None while none is scored."""
+    """Rewards of the newest step; unset while none is scored."""
 
     mean: float | None = Field(default=None, description="Mean of the scored rollouts.")
     median: float | None = Field(default=None, description="Median of the scored rollouts.")
@@ -231,7 +231,7 @@ class ArtifactsStatus(StatusPart):
     last_checkpoint_step: int | None = Field(
         default=None, ge=0, description="Step of the newest whole checkpoint."
     )
-    best: BestRollout | None = Field(default=None, description="The best rollout so far.")
+    best: BestRollout | None = Field(default=None, description="The best rollout of the run.")
 
 
 class LastFailure(StatusPart):
@@ -251,7 +251,7 @@ UNKNOWN = "-"
 
 
 class Columns(StatusPart):
-    """What `kubectl get wcr` shows; see `watercolour.api.columns`."""
+    """What `kubectl get wcr` shows."""
 
     step: str = Field(default=UNKNOWN, description="Steps done and wanted, as 412/600.")
     reward: str = Field(default=UNKNOWN, description="Mean reward of the newest step.")

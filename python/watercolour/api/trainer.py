@@ -112,7 +112,7 @@ class Guards(Part):
 
 
 class Trainer(Part):
-    """GRPO: the four published changes are the defaults."""
+    """The training by GRPO; the four published changes are the defaults."""
 
     steps: Positive = Field(default=80, description="Optimizer steps.")
     rollouts_per_step: Positive = Field(

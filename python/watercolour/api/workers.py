@@ -57,7 +57,9 @@ class Renderers(Part):
     canvas: Annotated[Canvas, CLUSTER] = Field(
         default_factory=Canvas, description="Canvas sizes that a sketch may ask for."
     )
-    deadline_seconds: Seconds = Field(default=60.0, description="Wall-clock limit of one render.")
+    deadline_seconds: Seconds = Field(
+        default=60.0, description="Wall-clock limit of one render, in seconds."
+    )
     allow_unsandboxed: Flag = Field(
         default=False, description="Go on without Chromium's own sandbox where the kernel lacks it."
     )
@@ -84,7 +86,7 @@ class Renderers(Part):
 
 
 class Env(Part):
-    """The OpenEnv server."""
+    """The OpenEnv server, which keeps sessions, gate, render queue and reward."""
 
     sessions: Positive = Field(
         default=32, description="Concurrent sessions; at least trainer.rolloutsPerStep."

@@ -111,3 +111,12 @@ def test_columns_of_a_running_run() -> None:
     shown = columns.of(status, steps=600)
     assert (shown.step, shown.reward, shown.scorer) == ("0/600", "0.00", "Ready")
     assert (shown.renderers, shown.gpu_minutes) == ("6/8", "0")
+
+
+def test_a_time_says_its_unit() -> None:
+    silent = [
+        path
+        for path, node in nodes(crd.schema())
+        if path.endswith("Seconds") and "second" not in node["description"].lower()
+    ]
+    assert silent == []
