@@ -39,6 +39,8 @@ docs: setup  ## Write the generated pages of the reference and the resource's de
 	@.venv/bin/python -m watercolour.api.docs
 	@.venv/bin/python -m watercolour.api.crd
 	@.venv/bin/python scripts/cli_reference.py
+	@.venv/bin/python -m watercolour_operator.metrics
+	@.venv/bin/python scripts/chart_docs.py
 
 lock:  ## Renew the lock files from pyproject.toml
 	@scripts/lock.sh
