@@ -48,9 +48,8 @@ def main() -> None:
         if not args.no_theirs:
             theirs.append(args.rows * SHORT / stock(model, prompt, args.rows))
     print(f"first call, with every compilation {first:8.1f} s")
-    print(
-        f"ours, {args.rows} rows, context {PROMPT} to {PROMPT + TOKENS} {median(ours):8.0f} tokens/s"
-    )
+    span = f"context {PROMPT} to {PROMPT + TOKENS}"
+    print(f"ours, {args.rows} rows, {span}: {median(ours):.0f} tokens/s")
     if theirs:
         print(f"generate, static cache, context {PROMPT} to {PROMPT + SHORT} {median(theirs):8.0f}")
     print("sampler against the training forward, |difference of log p|: " + mismatch)
