@@ -10,7 +10,10 @@ import argparse
 import errno
 import json
 import os
+import signal
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -68,7 +71,7 @@ def announce(path: Path, url: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Announces once uvicorn has finished its start-up."""
+    """Announces once uvicorn has finished its start-up; SIGTERM is an order and no failure."""
 
     def __init__(self, config: uvicorn.Config, path: Path | None, url: str) -> None:
         super().__init__(config)
@@ -80,11 +83,29 @@ class _Server(uvicorn.Server):
         if self.started and self._path is not None:
             announce(self._path, self._url)
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        with super().capture_signals():
+            yield
+            # uvicorn would now die of the signal that it has obeyed.
+            self._captured_signals = [
+                number for number in self._captured_signals if number != signal.SIGTERM
+            ]
 
-def serve(app: FastAPI, args: argparse.Namespace, *, websockets: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT, then let open requests end for up to GRACE_SECONDS.
+
+def serve(
+    app: FastAPI,
+    args: argparse.Namespace,
+    *,
+    websockets: bool = False,
+    grace_seconds: int = GRACE_SECONDS,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then let open requests end for up to ``grace_seconds``.
+
+    It returns after SIGTERM; after SIGINT it raises what an interrupted program raises.
 
     Raises:
+        KeyboardInterrupt: SIGINT ended it.
         InputError: the port is taken (PortInUse).
         WatercolourError: the application gave up.
     """
@@ -97,7 +118,7 @@ def serve(app: FastAPI, args: argparse.Namespace, *, websockets: bool = False) -
         ws_max_size=64 * 2**20,
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_graceful_shutdown=grace_seconds,
     )
     app.state.server = _Server(config, args.announce, url)
     try:

@@ -187,7 +187,7 @@ async def test_load_and_metrics_show_the_slots(server: Server) -> None:
         metrics = (await http.get(f"{server.url}/metrics")).text
         ready = await http.get(f"{server.url}/readyz")
         live = await http.get(f"{server.url}/livez")
-    assert load == {"slots": 1, "busy": 0, "draining": False}
+    assert load == {"slots": 1, "busy": 0, "draining": False, "refuses": None}
     assert "watercolour_render_seconds_count" in metrics
     assert 'watercolour_render_requests_total{outcome="painted"}' in metrics
     assert (ready.status_code, live.status_code) == (200, 200)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,14 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
     while not condition():
         assert time.monotonic() < give_up
         await asyncio.sleep(0.02)
+
+
+async def until_busy(url: str) -> None:
+    """Wait until a renderer paints."""
+    async with httpx.AsyncClient() as http, asyncio.timeout(30):
+        # Another process changes it.
+        while not (await http.get(f"{url}/v1/load")).json()["busy"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
 
 
 async def test_a_browser_killed_between_renders_is_started_again(
@@ -87,24 +96,74 @@ async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
         await client.render(HONEST, seed=1)
     family = procfs.descendants(running.process.pid)
     stop(running)
-    assert running.process.returncode in (0, -signal.SIGTERM)
+    assert running.process.returncode == 0
     await until(lambda: not alive(family))
 
 
-async def test_a_draining_renderer_takes_no_job_and_is_not_ready(tmp_path: Path) -> None:
+async def test_sigterm_lets_the_painting_end_and_its_answer_arrive(tmp_path: Path) -> None:
+    running = start(tmp_path, "--slots", "1", "--grace-seconds", "62")
+    async with RenderClient([running.url]) as client:
+        await client.render(HONEST, seed=1)
+        job = asyncio.create_task(client.render(SLOW, seed=1, deadline_s=60, cpu_budget_s=60))
+        await until_busy(running.url)
+        running.process.send_signal(signal.SIGTERM)
+        painted = await job
+    assert painted.painting.startswith(b"\x89PNG")
+    stop(running)
+    assert running.process.returncode == 0
+
+
+async def test_a_draining_renderer_stays_ready_takes_no_job_and_can_be_called_back(
+    tmp_path: Path,
+) -> None:
     running = start(tmp_path, "--slots", "1")
     try:
-        async with httpx.AsyncClient(timeout=60) as http:
-            await http.post(f"{running.url}/v1/render", json={"sketch": HONEST, "seed": 1})
-            await http.post(f"{running.url}/v1/drain")
-            refused = await http.post(
-                f"{running.url}/v1/render", json={"sketch": HONEST, "seed": 2}
-            )
-            ready = await http.get(f"{running.url}/readyz")
-        assert (refused.status_code, ready.status_code) == (503, 503)
-        assert refused.json()["reason"] == "RendererUnavailable"
+        async with httpx.AsyncClient(timeout=60, base_url=running.url) as http:
+
+            async def render(seed: int) -> httpx.Response:
+                return await http.post("/v1/render", json={"sketch": HONEST, "seed": seed})
+
+            assert (await render(1)).status_code == 200
+            assert (await http.post("/v1/drain")).json()["draining"] is True
+            refused, ready = await render(2), await http.get("/readyz")
+            assert (refused.status_code, ready.status_code) == (503, 200)
+            assert refused.json()["reason"] == "RendererUnavailable"
+            assert refused.json()["taken"] is False
+            assert (await http.delete("/v1/drain")).json()["draining"] is False
+            assert (await render(2)).status_code == 200
     finally:
         stop(running)
+
+
+async def test_no_work_is_taken_while_the_canary_reaches_what_it_must_not(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as forbidden:
+        port = forbidden.getsockname()[1]
+        running = start(
+            tmp_path, "--network-canary", "Required", "--canary-address", f"127.0.0.1:{port}"
+        )
+        async with httpx.AsyncClient(timeout=60, base_url=running.url) as http:
+
+            async def refuses() -> str | None:
+                return (await http.get("/v1/load")).json()["refuses"]
+
+            async with asyncio.timeout(60):
+                while await refuses() != "NetworkPolicyNotEnforced":
+                    assert (await http.get("/readyz")).status_code == 503
+                    await asyncio.sleep(0.1)
+            ready = await http.get("/readyz")
+            assert (ready.status_code, ready.json()["reason"]) == (
+                503,
+                "NetworkPolicyNotEnforced",
+            )
+            refused = await http.post("/v1/render", json={"sketch": HONEST, "seed": 1})
+            assert refused.status_code == 503
+            forbidden.close()
+            async with asyncio.timeout(60):
+                while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
+            painted = await http.post("/v1/render", json={"sketch": HONEST, "seed": 1})
+            assert painted.status_code == 200
+    stop(running)
 
 
 def owner_and_command(pid: int) -> tuple[int, bytes]:

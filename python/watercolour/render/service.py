@@ -21,9 +21,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field
 
 from watercolour import logs, service
-from watercolour.api.errors import InfrastructureError, WatercolourError
+from watercolour.api.errors import InfrastructureError, InputError, WatercolourError
 from watercolour.api.reasons import Reason
-from watercolour.render import chromium, homes, paint, pool, vendor
+from watercolour.render import canary, chromium, homes, paint, pool, vendor
 from watercolour.render.result import Job, Painted, SketchFault
 
 log = logs.get(__name__)
@@ -82,12 +82,42 @@ class Renderer:
 
     pool: pool.Pool
     metrics: Metrics = field(default_factory=Metrics)
+    canary: canary.Canary = field(default_factory=canary.Canary)
     draining: bool = False
     trouble: WatercolourError | None = None
     _cache: OrderedDict[str, Painted] = field(default_factory=OrderedDict[str, Painted])
     _flying: dict[str, asyncio.Future[Painted]] = field(
         default_factory=dict[str, "asyncio.Future[Painted]"]
     )
+
+    @property
+    def refuses(self) -> str | None:
+        """The reason for which it takes no work and will take none; None if there is none."""
+        return self.trouble.reason if self.trouble is not None else self.canary.refuses
+
+    def load(self) -> dict[str, Any]:
+        """The body of /v1/load."""
+        return {
+            "slots": self.pool.slots,
+            "busy": self.pool.busy,
+            "draining": self.draining,
+            "refuses": self.refuses,
+        }
+
+    def unready(self) -> Response | None:
+        """Why it takes no work now; None when it does.
+
+        A renderer that drains stays ready: of its pods, a ReplicaSet kills the unready first, and
+        this one may still be painting.
+        """
+        if self.trouble is not None:
+            return problem(503, self.trouble.reason, str(self.trouble))
+        if self.canary.refuses is not None:
+            words = "what the network policy forbids can be reached"
+            return problem(503, self.canary.refuses, words)
+        if self.canary.forbids or not self.pool.ready:
+            return problem(503, Reason.RENDERER_UNAVAILABLE, "starting")
+        return None
 
     async def warm(self) -> None:
         """Start the browser; what stops it shows in /readyz and in every answer."""
@@ -173,20 +203,35 @@ def _fields(error: RequestValidationError) -> str:
     )
 
 
-def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
-    """The service. It is ready once the browser's pages are open."""
+def create_app(
+    launch: chromium.Launch,
+    slots: int,
+    mode: canary.Mode = "Off",
+    forbidden: tuple[str, int] | None = None,
+) -> FastAPI:
+    """The service. It is ready once the browser's pages are open and the canary is shut out.
+
+    Args:
+        launch: how the browser is started.
+        slots: sketches painted at once.
+        mode: what follows if the canary's address can be reached.
+        forbidden: that address and its port.
+    """
     state: list[Renderer] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with pool.opened(launch, slots) as painters:
-            renderer = Renderer(painters)
+            renderer = Renderer(painters, canary=canary.Canary(mode if forbidden else "Off"))
             state.append(renderer)
-            warming = asyncio.create_task(renderer.warm())
+            tasks = [asyncio.create_task(renderer.warm())]
+            if forbidden is not None:
+                tasks.append(asyncio.create_task(canary.watch(renderer.canary, *forbidden)))
             yield
             renderer.draining = True
-            warming.cancel()
-            await asyncio.gather(warming, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     app = FastAPI(title="watercolour renderer", lifespan=lifespan)
 
@@ -206,12 +251,8 @@ def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
 
     @app.get("/readyz")
     async def readyz() -> Response:
-        renderer = state[0]
-        if renderer.trouble is not None:
-            return problem(503, renderer.trouble.reason, str(renderer.trouble))
-        if renderer.draining or not renderer.pool.ready:
-            return problem(503, Reason.RENDERER_UNAVAILABLE, "draining or starting")
-        return Response(json.dumps({"status": "ready"}), media_type="application/json")
+        ready = Response(json.dumps({"status": "ready"}), media_type="application/json")
+        return state[0].unready() or ready
 
     @app.get("/metrics")
     async def metrics() -> Response:
@@ -223,17 +264,17 @@ def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
 
     @app.get("/v1/load")
     async def load() -> dict[str, Any]:
-        renderer = state[0]
-        return {
-            "slots": renderer.pool.slots,
-            "busy": renderer.pool.busy,
-            "draining": renderer.draining,
-        }
+        return state[0].load()
 
     @app.post("/v1/drain")
     async def drain() -> dict[str, Any]:
         state[0].draining = True
-        return await load()
+        return state[0].load()
+
+    @app.delete("/v1/drain")
+    async def undrain() -> dict[str, Any]:
+        state[0].draining = False
+        return state[0].load()
 
     return app
 
@@ -241,8 +282,9 @@ def create_app(launch: chromium.Launch, slots: int) -> FastAPI:
 async def _render(renderer: Renderer, job: Job, *, fresh: bool) -> Response:
     outcome = "painted"
     try:
-        if renderer.draining:
-            raise InfrastructureError(Reason.RENDERER_UNAVAILABLE, "the renderer is draining.")
+        if renderer.draining or renderer.canary.forbids:
+            outcome = "refused"
+            return problem(503, Reason.RENDERER_UNAVAILABLE, "no work is taken", taken=False)
         painted = await renderer.render(job, fresh=fresh)
         outcome = "cached" if painted.cached else "painted"
         body = asdict(painted) | {"painting": base64.b64encode(painted.painting).decode()}
@@ -272,6 +314,21 @@ def main() -> int:
     service.add_arguments(parser)
     parser.add_argument("--slots", type=int, default=2, help="sketches painted at once")
     parser.add_argument(
+        "--network-canary",
+        choices=("Required", "Warn", "Off"),
+        default="Off",
+        help="what follows if --canary-address can be reached: take no work, warn, or do not try",
+    )
+    parser.add_argument(
+        "--canary-address", metavar="IP:PORT", help="an address that the network policy forbids"
+    )
+    parser.add_argument(
+        "--grace-seconds",
+        type=int,
+        default=service.GRACE_SECONDS,
+        help="after SIGTERM, for paintings that are under way; above the longest render's deadline",
+    )
+    parser.add_argument(
         "--allow-unsandboxed",
         action="store_true",
         help="go on without Chromium's own sandbox where the kernel lacks it",
@@ -279,15 +336,35 @@ def main() -> int:
     args = parser.parse_args()
     logs.setup("renderer")
     try:
+        forbidden = _forbidden(args)
         vendor.library("p5.min.js")
         chromium.find()
         homes.sweep()
         launch = chromium.Launch(allow_unsandboxed=args.allow_unsandboxed)
-        service.serve(create_app(launch, args.slots), args)
+        app = create_app(launch, args.slots, args.network_canary, forbidden)
+        service.serve(app, args, grace_seconds=args.grace_seconds)
     except WatercolourError as error:
         sys.stderr.write(f"watercolour: {error.reason}: {error}\n")
         return error.exit_code
     return 0
+
+
+def _forbidden(args: argparse.Namespace) -> tuple[str, int] | None:
+    """The canary's address.
+
+    Raises:
+        InputError: it is missing or malformed.
+    """
+    if args.network_canary == "Off":
+        return None
+    if not args.canary_address:
+        raise InputError(
+            Reason.INVALID_INPUT,
+            f"--canary-address: --network-canary={args.network_canary} needs it.",
+            remedy="Name an address that the network policy forbids, or say Off.",
+            field="canary-address",
+        )
+    return canary.parse(args.canary_address)
 
 
 if __name__ == "__main__":
