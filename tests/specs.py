@@ -261,6 +261,20 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
 ]
 
+#: Refused by the models; the API server cannot look so deep and leaves it to the operator, which
+#: reports InvalidSpec.
+BEYOND_CEL: list[Any] = [
+    {
+        "podTemplates": {
+            "env": {
+                "spec": {"containers": [{"name": "env", "securityContext": {"privileged": True}}]}
+            }
+        }
+    },
+    {"podTemplates": {"env": {"spec": {"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}}}},
+    {"podTemplates": {"trainer": {"spec": {"affinity": {"$patch": "delete"}}}}},
+]
+
 #: Accepted by every reader.
 SOUND: list[Any] = [
     {"trainer": {"engine": "vllm", "sampling": {"topP": 1.0, "topK": 0}}},

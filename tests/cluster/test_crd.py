@@ -264,6 +264,32 @@ def test_a_user_cannot_write_the_status_beside_the_specification(api: Api, names
     assert api.get(KIND, "peony", namespace)["status"]["phase"] == "Pending"
 
 
+def test_a_newer_operators_status_is_kept_as_far_as_it_is_known(api: Api, namespace: str) -> None:
+    api.create(run_of(), namespace)
+    body = {"status": {"phase": "Running", "novelty": 3}}
+    stored = api.patch(KIND, "peony", body, namespace, subresource="status")
+    assert stored["status"]["phase"] == "Running"
+    assert "novelty" not in stored["status"]
+
+
+def test_a_condition_stands_there_once(api: Api, namespace: str) -> None:
+    api.create(run_of(), namespace)
+    condition = {
+        "type": "Complete",
+        "status": "False",
+        "reason": "Training",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    with pytest.raises(ApiError, match=r"status\.conditions\[1\]: Duplicate value"):
+        api.patch(
+            KIND,
+            "peony",
+            {"status": {"conditions": [condition, condition]}},
+            namespace,
+            subresource="status",
+        )
+
+
 # What people see.
 
 

@@ -7,11 +7,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.cluster.ground.api import Api, ApiError
-from tests.specs import REFUSALS, SOUND
+from tests.specs import BEYOND_CEL, REFUSALS, SOUND
 from tests.strategies import specs
 
-from watercolour.api import load
+from watercolour.api import load, pod_templates
 from watercolour.api.errors import InputError
+
+#: Each field that no pod template may set, with a value of its type.
+CLOSED: dict[str, Any] = {
+    **dict.fromkeys(pod_templates.POD_FIELDS, True),
+    "ephemeralContainers": [],
+    "restartPolicy": "Always",
+    "serviceAccount": "a",
+    "serviceAccountName": "a",
+}
 
 pytestmark = pytest.mark.usefixtures("crd_installed")
 
@@ -62,6 +71,57 @@ def test_what_the_models_refuse_is_refused(api: Api, spec: Any) -> None:
 @pytest.mark.parametrize("spec", SOUND, ids=[str(spec)[:48] for spec in SOUND])
 def test_what_the_models_accept_is_accepted(api: Api, spec: Any) -> None:
     assert servers_fault(api, run_of(spec)) == ""
+
+
+@pytest.mark.parametrize("spec", BEYOND_CEL, ids=[str(spec)[18:60] for spec in BEYOND_CEL])
+def test_what_cel_cannot_see_is_left_to_the_models(api: Api, spec: Any) -> None:
+    assert servers_fault(api, run_of(spec)) == ""
+    assert "podTemplates" in models_fault(run_of(spec))
+
+
+TEMPLATES: list[tuple[str, Any]] = [
+    *(("trainer", {"spec": {name: value}}) for name, value in CLOSED.items()),
+    ("env", {"spec": []}),
+    ("env", {"kind": "Pod"}),
+    ("env", {"metadata": {"name": "a"}}),
+    ("env", {"metadata": {"labels": {"watercolour.dev/run-uid": "x"}}}),
+    ("env", {"metadata": {"labels": {"a": 1}}}),
+    ("scorer", {"spec": {"tolerations": {}}}),
+    ("scorer", {"spec": {"nodeSelector": {"disk": True}}}),
+    ("renderers", {"metadata": {"labels": {"app.kubernetes.io/name": "x"}}}),
+    ("renderers", {"spec": {"containers": [{"name": "renderers", "image": "a"}]}}),
+    ("renderers", {"spec": {"hostNetwork": True}}),
+    ("renderers", {"spec": {"securityContext": {"runAsUser": 1}}}),
+    ("renderers", {"spec": {"priorityClassName": 5}}),
+    ("renderers", {"spec": {"affinity": []}}),
+    ("renderers", {"spec": {"imagePullSecrets": [{}]}}),
+]
+
+
+@pytest.mark.parametrize(("component", "template"), TEMPLATES, ids=str)
+def test_a_pod_template_that_opens_a_pod_is_refused_by_both(
+    api: Api, component: str, template: Any
+) -> None:
+    manifest = run_of({"podTemplates": {component: template}})
+    assert servers_fault(api, manifest)
+    assert "podTemplates" in models_fault(manifest)
+
+
+@pytest.mark.parametrize(
+    ("component", "template"),
+    [
+        ("trainer", {"spec": {"nodeSelector": {"gpu": "h200"}, "runtimeClassName": "nvidia"}}),
+        ("judge", {"metadata": {"labels": {"team": "a"}, "annotations": {"b": "c"}}}),
+        ("env", {"spec": {"containers": [{"name": "env", "env": [{"name": "A", "value": "b"}]}]}}),
+        ("renderers", {"spec": {"tolerations": [{"operator": "Exists"}], "affinity": {}}}),
+    ],
+    ids=str,
+)
+def test_a_pod_template_that_places_or_adds_is_taken_by_both(
+    api: Api, component: str, template: Any
+) -> None:
+    manifest = run_of({"podTemplates": {component: template}})
+    assert (servers_fault(api, manifest), models_fault(manifest)) == ("", "")
 
 
 @settings(

@@ -51,12 +51,15 @@ _POD_TYPES: Mapping[str, Schema] = {
 #: Types in a pod's specification of the fields that place it.
 _PLACEMENT_TYPES: Mapping[str, Schema] = {
     "affinity": FREE,
-    "imagePullSecrets": {"type": "array", "items": FREE},
+    "imagePullSecrets": {"type": "array", "items": {**FREE, "required": ["name"]}},
     "nodeSelector": _TEXTS,
     "priorityClassName": {"type": "string"},
     "schedulerName": {"type": "string"},
     "tolerations": {"type": "array", "items": FREE},
-    "topologySpreadConstraints": {"type": "array", "items": FREE},
+    "topologySpreadConstraints": {
+        "type": "array",
+        "items": {**FREE, "required": ["topologyKey"]},
+    },
 }
 
 
@@ -80,11 +83,25 @@ def _template(spec: Schema) -> Schema:
         "type": "object",
         "description": "Labels and annotations of the pods.",
         "properties": {
-            "labels": {**_TEXTS, "description": "Further labels of the pods."},
+            "labels": {
+                **_TEXTS,
+                "description": "Further labels of the pods.",
+                "maxProperties": 50,
+                "x-kubernetes-validations": [_own_labels().as_dict()],
+            },
             "annotations": {**_TEXTS, "description": "Further annotations of the pods."},
         },
     }
     return {"type": "object", "properties": {"metadata": metadata, "spec": spec}}
+
+
+def _own_labels() -> Rule:
+    ours = " || ".join(f"name.startsWith('{prefix}')" for prefix in pod_templates.OWN_LABELS)
+    return Rule(
+        f"!self.exists(name, {ours})",
+        f"{{self.filter(name, {ours})[0]}}: NetworkPolicies and the operator know pods by it. "
+        "Choose a label with a prefix of your own.",
+    )
 
 
 def _pod() -> Schema:
@@ -100,6 +117,7 @@ def _pod() -> Schema:
         Rule(f"!has(self.{name})", f"{name} cannot be set: {why}. Leave it out.")
         for name, why in pod_templates.POD_FIELDS.items()
     )
+    closed |= _placed()
     return {
         **FREE,
         "description": "A pod's specification, as far as it differs from the operator's. "
@@ -114,10 +132,14 @@ def _placement() -> Schema:
         "type": "object",
         "description": "Where the pods may run. Renderers run hostile code, so nothing else of "
         "their pods can change.",
-        "properties": {
-            name: {**_PLACEMENT_TYPES[name], "description": f"As in a pod's specification: {name}."}
-            for name in pod_templates.PLACEMENT
-        },
+        "properties": _placed(),
+    }
+
+
+def _placed() -> dict[str, Schema]:
+    return {
+        name: {**_PLACEMENT_TYPES[name], "description": f"As in a pod's specification: {name}."}
+        for name in pod_templates.PLACEMENT
     }
 
 

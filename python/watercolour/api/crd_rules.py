@@ -4,8 +4,8 @@ Each rule stands at the model that it speaks of. Its message names field, value 
 words of the Python rule; a test holds the two to the same verdict, on a real API server. ``self``
 has every default filled in, so only fields without one are asked for with ``has()``.
 
-What CEL cannot say stays with Python alone: which fields TRL knows, which recipes and scorers
-exist. The operator reports those as a condition with reason InvalidSpec.
+What CEL cannot say stays with Python alone: which fields TRL knows, which recipes exist, what
+stands deep in a pod template. The operator reports those as a condition with reason InvalidSpec.
 """
 
 from __future__ import annotations

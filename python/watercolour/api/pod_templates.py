@@ -12,16 +12,17 @@ from typing import Any
 
 from watercolour.api.problems import Problem
 
-#: What a renderer's template may say: placement, never security or network.
-PLACEMENT = (
-    "affinity",
-    "imagePullSecrets",
-    "nodeSelector",
-    "priorityClassName",
-    "schedulerName",
-    "tolerations",
-    "topologySpreadConstraints",
-)
+#: What a renderer's template may say: placement, never security or network. With the kind of each.
+PLACEMENT = {
+    "affinity": "mapping",
+    "imagePullSecrets": "list",
+    "nodeSelector": "mapping",
+    "priorityClassName": "text",
+    "schedulerName": "text",
+    "tolerations": "list",
+    "topologySpreadConstraints": "list",
+}
+_KINDS = {"mapping": Mapping, "list": (list, tuple), "text": str}
 
 #: Fields of a pod that no template may set, and why.
 POD_FIELDS = {
@@ -92,6 +93,7 @@ def problems(component: str, template: Template) -> Iterator[Problem]:
         return
     yield from _no_directives(f"{at}.spec", spec)
     yield from _lists(f"{at}.spec", spec, POD_LISTS)
+    yield from _placement(f"{at}.spec", spec)
     if component == "renderers":
         fault = "renderers run hostile code, so this cannot change"
         for name in sorted(spec.keys() - set(PLACEMENT)):
@@ -99,6 +101,17 @@ def problems(component: str, template: Template) -> Iterator[Problem]:
             yield Problem(f"{at}.spec.{name}", spec[name], fault, remedy)
     else:
         yield from _pod(f"{at}.spec", component, spec)
+
+
+def _placement(at: str, spec: Template) -> Iterator[Problem]:
+    for name in sorted(spec.keys() & PLACEMENT.keys() - POD_LISTS.keys()):
+        value, kind = spec[name], PLACEMENT[name]
+        if value is not None and not isinstance(value, _KINDS[kind]):
+            yield _not_a(kind, f"{at}.{name}", value)
+    selector = spec.get("nodeSelector")
+    for name, value in selector.items() if isinstance(selector, Mapping) else ():
+        if value is not None and not isinstance(value, str):
+            yield _not_a("text", f"{at}.nodeSelector.{name}", value)
 
 
 def _metadata(at: str, metadata: Any) -> Iterator[Problem]:
