@@ -39,20 +39,20 @@ class Batches:
         return -(-self.steps // self.reuse)
 
 
-def plan(spec: RunSpec, *, small: bool) -> Batches:
+def plan(spec: RunSpec, *, whole: bool) -> Batches:
     """Split the rollouts of a step.
 
     Args:
         spec: the run.
-        small: the policy is so small that one forward pass takes all rollouts; otherwise one
-            group at a time does.
+        whole: TRL is given all rollouts at once, because the policy is small or because the
+            trainer packs them itself; otherwise one at a time.
 
     Raises:
         InputError: a pass-through field does not divide the batch (InvalidSpec).
     """
     trainer = spec.trainer
     rollouts, size = trainer.rollouts_per_step, trainer.group_size
-    chosen = trainer.grpo.get("per_device_train_batch_size", rollouts if small else 1)
+    chosen = trainer.grpo.get("per_device_train_batch_size", rollouts if whole else 1)
     if not isinstance(chosen, int) or chosen < 1 or rollouts % chosen:
         raise InputError(
             Reason.INVALID_SPEC,

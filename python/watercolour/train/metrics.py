@@ -47,6 +47,8 @@ OURS = (
     "distinct",
     "shapes",
     "kl",
+    "mismatch_mean",
+    "mismatch_max",
     "skipped",
     "attempts",
     "rollbacks",
@@ -129,7 +131,15 @@ def phantom_zero(rollout: Rollout) -> bool:
 
 
 #: TRL's names of what only the trainer knows.
-LOGGED = ("entropy", "loss", "grad_norm", "learning_rate", "kl")
+LOGGED = (
+    "entropy",
+    "loss",
+    "grad_norm",
+    "learning_rate",
+    "kl",
+    "mismatch_mean",
+    "mismatch_max",
+)
 
 
 def row(

@@ -18,7 +18,16 @@ from watercolour.api.spec import RunSpec, WatercolourRun
 from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
 from watercolour.sketch import prompt
-from watercolour.train import artifacts, batches, checkpoint, engines, preflight, settings, summary
+from watercolour.train import (
+    artifacts,
+    batches,
+    checkpoint,
+    delta,
+    engines,
+    preflight,
+    settings,
+    summary,
+)
 from watercolour.train import policy as policies
 from watercolour.train import trainer as trainers
 from watercolour.train.files import write_text
@@ -51,8 +60,11 @@ def run(
     spec, name = wanted.spec, wanted.metadata.name
     torch.set_num_threads(min(CPU_THREADS, torch.get_num_threads()))
     policy = policies.load(spec.model, spec.trainer.lora)
-    plan = batches.plan(spec, small=policy.small)
-    config = settings.config(spec, plan, out, on_cpu=policy.model.device.type == "cpu")
+    on_cpu = policy.model.device.type == "cpu"
+    if not on_cpu:
+        delta.install()
+    plan = batches.plan(spec, whole=policy.small or not on_cpu)
+    config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out) if resume else None
     ask = partial(tokens_of, spec, policy)
     engine_for = partial(_engine, spec, policy, config.cache_implementation)

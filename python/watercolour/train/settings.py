@@ -18,23 +18,6 @@ from watercolour.api.spec import RunSpec
 from watercolour.api.trainer import decoding
 from watercolour.train.batches import Batches
 
-#: Further fields that follow from the specification, and where it says so.
-DERIVED = {
-    "gradient_accumulation_steps": "spec.trainer.rolloutsPerStep",
-    "steps_per_generation": "spec.trainer.rolloutsPerStep",
-    "generation_batch_size": "spec.trainer.rolloutsPerStep",
-    "num_train_epochs": "spec.trainer.steps",
-    "model_init_kwargs": "spec.model",
-    "chat_template_kwargs": "spec.model.chatTemplateKwargs",
-    "reward_weights": "spec.recipe.weights",
-    "reward_funcs": "spec.recipe",
-    "shuffle_dataset": "spec.prompts.subjects",
-    "use_transformers_continuous_batching": "spec.trainer.engine",
-    "save_strategy": "spec.trainer.checkpointEvery",
-    "resume_from_checkpoint": "the --resume option",
-}
-OWNED = {**OWNED_BY_SPEC, **DERIVED}
-
 
 def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOConfig:
     """TRL's configuration of a run.
@@ -121,8 +104,9 @@ def check(grpo: dict[str, Any]) -> None:
     hints: dict[str, Any] = get_type_hints(GRPOConfig)
     for name, value in grpo.items():
         place = f"spec.trainer.grpo.{name}"
-        if name in OWNED:
-            raise _refused(place, value, "the specification sets it", f"Set {OWNED[name]} instead.")
+        if name in OWNED_BY_SPEC:
+            owner = OWNED_BY_SPEC[name]
+            raise _refused(place, value, "the specification sets it", f"Set {owner} instead.")
         if name not in fields:
             near = difflib.get_close_matches(name, fields, n=1, cutoff=0.5)
             remedy = f"Did you mean {near[0]}?" if near else "See TRL's documentation of it."

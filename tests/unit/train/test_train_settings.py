@@ -16,12 +16,12 @@ Make = Callable[..., WatercolourRun]
 
 
 def plan(**trainer: Any) -> Batches:
-    return batches.plan(RunSpec(trainer=Trainer(**trainer)), small=True)
+    return batches.plan(RunSpec(trainer=Trainer(**trainer)), whole=True)
 
 
 def test_the_four_published_changes_reach_trl(tmp_path: Path) -> None:
     spec = RunSpec()
-    config = settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
+    config = settings.config(spec, batches.plan(spec, whole=True), tmp_path, on_cpu=True)
     # Unset, the rate of a small policy.
     assert config.learning_rate == 1e-3
     assert (config.lr_scheduler_type, config.warmup_steps) == ("constant_with_warmup", 5)
@@ -46,13 +46,13 @@ def test_unset_sampling_suits_the_policy(
     tmp_path: Path, model: str, given: dict[str, float], drawn: tuple[float, float, int]
 ) -> None:
     spec = RunSpec(model=Model(id=model), trainer=Trainer(sampling=Sampling.model_validate(given)))
-    config = settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
+    config = settings.config(spec, batches.plan(spec, whole=True), tmp_path, on_cpu=True)
     assert (config.temperature, config.top_p, config.top_k) == drawn
 
 
 def test_pass_through_fields_reach_trl(tmp_path: Path) -> None:
     spec = RunSpec(trainer=Trainer(grpo={"epsilon": 0.3, "loss_type": "dr_grpo"}))
-    config = settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
+    config = settings.config(spec, batches.plan(spec, whole=True), tmp_path, on_cpu=True)
     assert (config.epsilon, config.loss_type) == (0.3, "dr_grpo")
 
 
@@ -80,13 +80,13 @@ def test_a_value_that_trl_itself_refuses_is_an_input_error(tmp_path: Path) -> No
         update={"trainer": spec.trainer.model_copy(update={"lr_scheduler": "?"})}
     )
     with pytest.raises(InputError, match=r"spec\.trainer: TRL refuses"):
-        settings.config(spec, batches.plan(spec, small=True), tmp_path, on_cpu=True)
+        settings.config(spec, batches.plan(spec, whole=True), tmp_path, on_cpu=True)
 
 
 def test_a_small_policy_takes_all_rollouts_at_once_and_a_large_one_one_by_one() -> None:
     assert plan(rollouts_per_step=16, group_size=8, steps=9) == Batches(2, 8, 16, 1, 1, 9)
     spec = RunSpec(trainer=Trainer(rollouts_per_step=16, group_size=8))
-    large = batches.plan(spec, small=False)
+    large = batches.plan(spec, whole=False)
     assert (large.per_device, large.accumulation) == (1, 16)
     split = plan(grpo={"per_device_train_batch_size": 4})
     assert (split.per_device, split.accumulation) == (4, 4)
@@ -116,7 +116,7 @@ def test_a_generation_that_serves_two_steps_keeps_its_subjects() -> None:
 
 def test_trl_is_given_the_prompts_of_the_groups_that_are_painted(wanted: Make) -> None:
     spec = wanted(steps=3).spec
-    halves = batches.plan(spec, small=True)
+    halves = batches.plan(spec, whole=True)
     prompts: Any = session.dataset(spec, halves)["prompt"]
     groups = [
         group
