@@ -158,8 +158,8 @@ def suspended(case: Case) -> Verdict | None:
     """spec.suspend is true: give everything back, the trainer with a checkpoint."""
     if case.spec is None or not case.spec.suspend:
         return None
-    left = leftovers.working(case)
-    if left or leftovers.job_at_work(case):
+    left = leftovers.working(case) or leftovers.job_at_work(case)
+    if left or case.status.phase in (Phase.STARTING, Phase.RUNNING):
         message = "Suspending: the trainer writes its checkpoint, the other parts stop."
         return Verdict(Phase.SUSPENDING, Reason.SUSPEND_REQUESTED, message)
     step = case.ledger.checkpoint
