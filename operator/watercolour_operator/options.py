@@ -120,7 +120,7 @@ def _key(path: str) -> str:
 def _checked(name: str, kind: Any, value: Any) -> Any:
     """The value as its setting wants it."""
     if kind == TUPLE and isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(str(item) for item in value)
+        return tuple(str(item) for item in value if item)
     if kind == MAPPING and isinstance(value, Mapping):
         return {str(key): str(item) for key, item in value.items()}
     if kind is str and isinstance(value, str):
