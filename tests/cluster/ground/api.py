@@ -137,6 +137,17 @@ class Api:
         answer = self._json("GET", _path(kind, namespace), params=_selectors(labels, fields))
         return answer["items"]
 
+    def version(
+        self, kind: str | Kind, namespace: str | None = None, *, of_objects: bool = False
+    ) -> str:
+        """The version to watch from; with `of_objects` the newest of the objects' own."""
+        answer = self._json("GET", _path(kind, namespace))
+        if not of_objects:
+            return answer["metadata"]["resourceVersion"]
+        return str(
+            max((int(each["metadata"]["resourceVersion"]) for each in answer["items"]), default=0)
+        )
+
     def create(
         self,
         manifest: Json,
