@@ -156,8 +156,8 @@ class ControlPlane:
             "allow-privileged": "true",
             "audit-policy-file": audit,
             "audit-log-path": self.folder / "audit.log",
-            # Streamed lists need progress notices, which Debian's etcd 3.4.23 does not give: a watch
-            # from version 0, as KWOK asks for, would fail with them.
+            # Streamed lists need progress notices, which Debian's etcd 3.4.23 does not give: a
+            # watch from version 0, as KWOK asks for, would fail with them.
             "feature-gates": "WatchList=false",
             # A test may create hundreds of runs at once; fairness between users stays on.
             "max-requests-inflight": 1600,
