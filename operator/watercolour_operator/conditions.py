@@ -17,6 +17,7 @@ from watercolour_operator.lifecycle import (
     attempts,
     checks,
     deadlines,
+    leftovers,
     podfaults,
     replicas,
     teardown,
@@ -25,7 +26,7 @@ from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.podfaults import TITLES
 from watercolour_operator.lifecycle.replicas import Replicas
 from watercolour_operator.names import Component
-from watercolour_operator.times import span, stamp
+from watercolour_operator.times import seconds_between, span, stamp
 
 #: Share of unscored rollouts above which a run counts as degraded, and rollouts' least steps.
 UNSCORED_RATE = 0.1
@@ -199,7 +200,7 @@ def _progressing(case: Case, verdict: Verdict) -> Said:
         return Said("False", trouble.reason, trouble.message)
     if verdict.phase is Phase.STARTING:
         return _on_the_way(case, verdict)
-    if case.runner is not None and case.observed.progress is None:
+    if deadlines.silent(case):
         words = "The trainer runs but does not answer on /progress; the last figures are shown."
         return Said("Unknown", Reason.PROGRESS_UNKNOWN, words)
     left = deadlines.step_overdue_left(case)
@@ -214,9 +215,22 @@ def _progressing(case: Case, verdict: Verdict) -> Said:
 def _on_the_way(case: Case, verdict: Verdict) -> Said:
     if verdict.reason in (Reason.RESTARTING, Reason.QUEUED):
         return Said("False", verdict.reason, verdict.message)
+    if _unheard(case):
+        words = "The trainer is ready but does not answer on /progress, so nothing is known of its "
+        words += "steps. See whether the operator may reach its port."
+        return Said("Unknown", Reason.PROGRESS_UNKNOWN, words)
     if verdict.attempt is not None and verdict.attempt.number > 1:
         return Said("True", Reason.RESUMED, verdict.message)
     return Said("True", Reason.STARTED, verdict.message)
+
+
+def _unheard(case: Case) -> bool:
+    """Whether a trainer that has been ready for a while has never answered."""
+    ready = case.status.condition(ConditionType.TRAINER_READY)
+    if case.observed.progress is not None or ready is None or ready.status != "True":
+        return False
+    since = seconds_between(ready.last_transition_time, case.now)
+    return case.runner is not None and since is not None and since > deadlines.OVERDUE_LEAST
 
 
 Look = Callable[[Case, Verdict, Replicas], Said | None]
@@ -322,7 +336,7 @@ def _cleaned_up(case: Case, verdict: Verdict) -> Said | None:
     if verdict.phase not in OVER:
         return None
     left = teardown.remaining(case)
-    if not left and not case.observed.pods:
+    if not left and not leftovers.pods(case):
         return Said("True", Reason.CLEANED_UP, "Nothing is left but the files and this status.")
     kept = case.spec.cleanup.ttl_seconds if case.spec else 0
     words = f"GPUs are given back; the trainer's finished pod and its log stay for {span(kept)}."

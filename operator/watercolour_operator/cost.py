@@ -42,13 +42,23 @@ def accounted(observed: Observed) -> Cost | None:
 
 def _used(observed: Observed, component: Component, since: datetime | None) -> ComponentCost:
     gpu = held = idle = 0.0
+    share = _share(observed) if component is Component.SCORER else 1.0
     for pod in observed.of(component):
-        seconds = _held(pod, since, observed.now)
+        seconds = _held(pod, since, observed.now) * share
         held += seconds
         gpu += seconds * pod.gpus
         if _is_idle(pod, observed):
             idle += seconds
     return ComponentCost(gpu_seconds=gpu, pod_seconds=held, idle_seconds=idle)
+
+
+def _share(observed: Observed) -> float:
+    """This run's share of its scorer: that of one among all who want it now, if several do."""
+    spec = observed.spec or observed.started_with
+    if spec is None or spec.scorer.sharing == "Dedicated":
+        return 1.0
+    wants = observed.status.scorer in ("Ready", "Starting")
+    return 1.0 / max(observed.scorer_users, 1) if wants else 0.0
 
 
 def _held(pod: Pod, since: datetime | None, now: datetime) -> float:

@@ -60,7 +60,8 @@ def _progress(case: Case, verdict: Verdict) -> Progress | None:
     fresh = newest is not None and newest is not case.newest
     if fresh and newest is not None:
         # What lies behind the checkpoint is done again.
-        return old.model_copy(update={"step": newest.first_step or 0, "eta_seconds": None})
+        begins = {"step": newest.first_step or 0, "steps": steps, "eta_seconds": None}
+        return old.model_copy(update=begins)
     pod = case.runner
     if heard is None or pod is None or pod.started is None:
         return _last_words(case, old)

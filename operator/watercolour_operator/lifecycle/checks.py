@@ -148,7 +148,7 @@ def too_slow(case: Case) -> Verdict | None:
     if left is None or left > 0 or case.spec is None:
         return None
     limit = span(case.spec.startup_deadline_seconds)
-    fault = podfaults.first(case)
+    fault = podfaults.first(case) or case.observed.trouble
     cause = fault.message if fault else failures.remedy(Reason.STARTUP_DEADLINE_EXCEEDED)
     message = f"No first step within startupDeadlineSeconds ({limit}). {cause}"
     return Verdict(Phase.FAILED, Reason.STARTUP_DEADLINE_EXCEEDED, message)

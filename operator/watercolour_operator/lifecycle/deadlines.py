@@ -47,11 +47,33 @@ def startup_left(case: Case) -> float | None:
 
 def step_overdue_left(case: Case) -> float | None:
     """Seconds until the next step is overdue; None when the usual duration is not known."""
+    usual, since = _usual_step(case), _since_last_step(case)
+    if usual is None or since is None:
+        return None
+    return max(OVERDUE_STEPS * usual, OVERDUE_LEAST) - since
+
+
+def silent(case: Case) -> bool:
+    """Whether a trainer that makes steps has not been heard for longer than a step or two take.
+
+    One that is only late with an answer, because it holds the interpreter, is not silent.
+    """
+    since = _since_last_step(case)
+    if case.runner is None or case.observed.progress is not None or since is None:
+        return False
+    return since > max(2 * (_usual_step(case) or 0.0), OVERDUE_LEAST)
+
+
+def _usual_step(case: Case) -> float | None:
+    """Seconds of a step by the trainer's own estimate; None when it gave none."""
     progress = case.status.progress
-    if progress is None or not case.stepped or progress.eta_seconds is None:
+    if progress is None or progress.eta_seconds is None or progress.step >= progress.steps:
         return None
-    since = seconds_between(progress.last_step_time, case.now)
-    left = progress.steps - progress.step
-    if since is None or left <= 0:
+    return progress.eta_seconds / (progress.steps - progress.step)
+
+
+def _since_last_step(case: Case) -> float | None:
+    progress = case.status.progress
+    if progress is None or not case.stepped:
         return None
-    return max(OVERDUE_STEPS * progress.eta_seconds / left, OVERDUE_LEAST) - since
+    return seconds_between(progress.last_step_time, case.now)

@@ -17,14 +17,17 @@ def shares_scorer(case: Case) -> bool:
     return shared and bool(case.observed.scorer_sharers)
 
 
-def working(case: Case) -> tuple[Pod, ...]:
-    """The run's pods that are not over, terminating ones included."""
+def pods(case: Case) -> tuple[Pod, ...]:
+    """The run's pods, without those of a scorer that belongs to others too."""
     shared = shares_scorer(case)
     return tuple(
-        pod
-        for pod in case.observed.pods
-        if attempts.alive(pod) and not (shared and pod.component is Component.SCORER)
+        pod for pod in case.observed.pods if not (shared and pod.component is Component.SCORER)
     )
+
+
+def working(case: Case) -> tuple[Pod, ...]:
+    """The run's pods that are not over, terminating ones included."""
+    return tuple(pod for pod in pods(case) if attempts.alive(pod))
 
 
 def job_at_work(case: Case) -> bool:

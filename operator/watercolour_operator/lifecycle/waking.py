@@ -38,7 +38,7 @@ def _of_finished(case: Case) -> list[float | None]:
         # The status that says so is being written; its coming back is an event.
         return [case.settings.poll_seconds]
     waits = [teardown.run_ttl_left(case)]
-    if teardown.remaining(case) or case.observed.pods:
+    if teardown.remaining(case) or leftovers.pods(case):
         left = teardown.ttl_left(case)
         waits.append(left if left is None or left > 0 else _while_ending(case))
     if leftovers.working(case):

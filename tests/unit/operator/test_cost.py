@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.operator.world import START, World, training
+from tests.unit.operator.world import START, World, run_spec, training
 
-from watercolour.api.status import Cost
+from watercolour.api.status import Cost, Status
 from watercolour_operator import cost
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Load, Observed, Pod
@@ -113,6 +113,15 @@ def test_unknown_work_is_not_taken_for_idleness() -> None:
     assert found is not None
     assert found.components["renderers"].idle_seconds == 0
     assert found.components["scorer"].idle_seconds == 0
+
+
+def test_a_shared_scorer_costs_each_its_share() -> None:
+    shared = run_spec(scorer={"backend": "hpsv3", "sharing": "Namespace"})
+    scorer = pod(Component.SCORER)
+    seen_now = seen(60, scorer, spec=shared, scorer_users=3)
+    wanting = replace(seen_now, status=Status(scorer="Ready"))
+    assert gpu_seconds(cost.accounted(wanting), "scorer") == 20
+    assert cost.accounted(replace(seen_now, status=Status(scorer="Sleeping"))) is None
 
 
 def test_gpu_minutes_are_those_of_all_components() -> None:

@@ -97,6 +97,40 @@ def test_nothing_changes_between_two_looks_at_a_run_in_which_nothing_happens() -
     assert after == before
 
 
+def test_a_trainer_that_misses_an_answer_changes_nothing_and_a_silent_one_is_told() -> None:
+    world = training(step=4)
+    world.step(5, etaSeconds=750.0)
+    world.live(2)
+    world.progress = None
+    world.live(100, every=10)
+    assert world.said(T.PROGRESSING) == ("True", "Training")
+    world.live(60, every=10)
+    assert world.said(T.PROGRESSING) == ("Unknown", "ProgressUnknown")
+    assert world.status.columns.step == "5/80", "the last figures stay"
+
+
+def test_a_step_that_takes_five_times_as_long_as_usual_is_overdue() -> None:
+    world = training(step=4)
+    world.step(5, etaSeconds=75 * 60.0)
+    world.live(280, every=10)
+    assert world.said(T.PROGRESSING) == ("True", "Training")
+    world.live(60, every=10)
+    assert world.said(T.PROGRESSING) == ("False", "StepOverdue")
+    world.step(6)
+    world.live(2)
+    assert world.said(T.PROGRESSING) == ("True", "Training")
+
+
+def test_too_many_unscored_rollouts_degrade_a_run() -> None:
+    world = training()
+    world.step(3, unscoredRate=0.1)
+    world.live(2)
+    assert world.said(T.DEGRADED) == ("False", "Healthy")
+    world.step(4, unscoredRate=0.11)
+    world.live(2)
+    assert world.said(T.DEGRADED) == ("True", "UnscoredRateHigh")
+
+
 def test_a_finished_run_writes_no_status_any_more() -> None:
     world = training()
     world.end_trainer(0)

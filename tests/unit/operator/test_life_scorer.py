@@ -124,9 +124,10 @@ def test_a_shared_scorer_is_left_to_those_who_share_it() -> None:
     assert world.phase is Phase.SUCCEEDED
     assert f"{RUN}-scorer" not in world.removed
     assert len(world.of(Component.SCORER)) == 1
-    world.live(4000, every=100)
+    plan = world.live(4000, every=100)
+    assert plan.again_seconds is None, "nothing of it is left to be waited for"
     assert f"{RUN}-scorer" not in world.removed
-    assert world.said(T.CLEANED_UP)[0] == "False" or world.children
+    assert world.said(T.CLEANED_UP) == ("True", "CleanedUp")
 
 
 def test_the_last_of_those_who_share_a_scorer_takes_it_along() -> None:
