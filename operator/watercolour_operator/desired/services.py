@@ -10,7 +10,9 @@ PORT_NAME = "http"
 
 #: Their pods are found one by one: the environment chooses the renderer, and the pods of one
 #: training know each other by name.
-HEADLESS = frozenset({Component.RENDERERS})
+HEADLESS = frozenset({Component.RENDERERS, Component.TRAINER})
+#: They have to find each other before any of them is ready.
+FOUND_UNREADY = frozenset({Component.TRAINER})
 
 
 def service(who: Identity) -> Manifest:
@@ -20,7 +22,7 @@ def service(who: Identity) -> Manifest:
         "type": "ClusterIP",
         "selector": dict(who.selector),
         "ports": [{**port, "protocol": "TCP"}],
-        "publishNotReadyAddresses": False,
+        "publishNotReadyAddresses": who.component in FOUND_UNREADY,
     }
     if who.component in HEADLESS:
         spec["clusterIP"] = "None"

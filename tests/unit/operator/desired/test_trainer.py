@@ -88,6 +88,8 @@ def test_several_pods_find_their_first_by_name() -> None:
     assert spec["subdomain"] == "peonies-trainer"
     found = variables(spec["containers"][0])
     assert found["MASTER_ADDR"] == "peonies-trainer-2-0.peonies-trainer"
+    service = find(build({"trainer": {"replicas": 2}}), "Service", spec["subdomain"])["spec"]
+    assert (service["clusterIP"], service["publishNotReadyAddresses"]) == ("None", True)
 
 
 def test_node_autoscalers_leave_it_alone() -> None:
