@@ -1,6 +1,7 @@
 """``python -m watercolour_operator``: the operator's process.
 
-Without ``--kubeconfig`` it uses the account of the pod that it runs in. Exit status: 0 stopped by a
+Without ``--kubeconfig`` it uses the account of the pod that it runs in, or kubectl's own outside of
+one. Exit status: 0 stopped by a
 signal or all is well with ``--check``, 1 ``--check`` found a verb missing, 2 usage, 3 the Lease was
 lost or the surroundings are at fault.
 """
@@ -14,11 +15,9 @@ import secrets
 import socket
 import sys
 
-from kubernetes.aio.config import ConfigException
-
 from watercolour import logs
 from watercolour_operator import handlers, options, probes, rights
-from watercolour_operator.cluster.api import connect
+from watercolour_operator.cluster.api import NoCluster, connect
 from watercolour_operator.lease import Lease, LeaseLost
 from watercolour_operator.scaling import sources
 from watercolour_operator.serve import Operator
@@ -40,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     logs.setup("operator")
     try:
         return asyncio.run(_check(args, settings) if args.check else _work(args, settings))
-    except (ConfigException, LeaseLost, OSError) as error:
+    except (NoCluster, LeaseLost, OSError) as error:
         log.error("%s", error)
         return INFRASTRUCTURE
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from watercolour_operator.cluster import watch
-from watercolour_operator.cluster.api import Api, connect
+from watercolour_operator.cluster.api import Api, NoCluster, connect
 from watercolour_operator.cluster.errors import ApiError, trouble
 from watercolour_operator.cluster.kinds import BY_NAME, RUN, WATCHED
 from watercolour_operator.cluster.reduce import Entry
@@ -138,14 +138,18 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--yes", action="store_true", help="remove what is found")
     parser.add_argument("--namespace", action="append", default=[], help="look only here")
-    parser.add_argument("--kubeconfig", help="file to use instead of the pod's account")
+    parser.add_argument(
+        "--kubeconfig", help="file to use instead of kubectl's own or the pod's account"
+    )
     parser.add_argument("--json", action="store_true", help="print one object")
     args = parser.parse_args(argv)
     try:
         return asyncio.run(_reap(args))
     except ApiError as error:
         sys.stderr.write(f"watercolour: {trouble(error).message}\n")
-        return 3
+    except NoCluster as error:
+        sys.stderr.write(f"watercolour: {error}\n")
+    return 3
 
 
 if __name__ == "__main__":

@@ -458,6 +458,26 @@ def doctor(renderer_python: Path | None, allow_unsandboxed: bool, json_: bool) -
     raise click.exceptions.Exit(0 if whole else INFRASTRUCTURE)
 
 
+@cli.command()
+@click.option("--yes", is_flag=True, help="Remove what is found, instead of only listing it.")
+@click.option("--namespace", "-n", multiple=True, help="Look only here; as often as needed.")
+@click.option("--kubeconfig", type=click.Path(dir_okay=False), help="Instead of kubectl's own.")
+@as_json
+def reap(yes: bool, namespace: Sequence[str], kubeconfig: str | None, json_: bool) -> None:
+    """List what runs that no longer exist have left in a cluster.
+
+    \b
+    watercolour reap
+    watercolour reap --namespace studio --yes
+    """
+    from watercolour_operator import reap as reaper
+
+    options = [flag for flag, given in (("--yes", yes), ("--json", json_)) if given]
+    options += [f"--namespace={name}" for name in namespace]
+    options += [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
+    raise click.exceptions.Exit(reaper.main(options))
+
+
 def _print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, default=str))
 

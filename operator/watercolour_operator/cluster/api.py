@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -35,6 +36,10 @@ CONNECTIONS = 200
 KEEP_SECONDS = 75.0
 #: Longest event of a watch, in bytes: more than etcd stores of one object.
 LONGEST_EVENT = 2**21
+
+
+class NoCluster(Exception):
+    """No usable configuration leads to an API server."""
 
 
 @dataclass
@@ -310,18 +315,26 @@ async def connect(
     per_second: float = 100.0,
     burst: float = 200.0,
 ) -> AsyncGenerator[Api]:
-    """The API server that a kubeconfig names, or that of the pod this runs in.
+    """The API server that a kubeconfig names; without one that of this pod, or kubectl's own.
 
     Raises:
-        kubernetes.aio.config.ConfigException: the file or the pod's account cannot be used.
+        NoCluster: neither the file nor the pod's account can be used.
     """
     settings = kubernetes_client.Configuration()
-    if kubeconfig is None:
-        kubernetes_config.load_incluster_config(client_configuration=settings)
-    else:
-        await kubernetes_config.load_kube_config(
-            config_file=kubeconfig, client_configuration=settings, persist_config=False
-        )
+    if kubeconfig is not None and not os.access(kubeconfig, os.R_OK):
+        raise NoCluster(f"kubeconfig {kubeconfig} cannot be read. Name another with --kubeconfig.")
+    try:
+        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+            kubernetes_config.load_incluster_config(client_configuration=settings)
+        else:
+            await kubernetes_config.load_kube_config(
+                config_file=kubeconfig, client_configuration=settings, persist_config=False
+            )
+    except (kubernetes_config.ConfigException, OSError) as error:
+        where = f"kubeconfig {kubeconfig}" if kubeconfig else "kubectl's configuration"
+        raise NoCluster(
+            f"{where} cannot be used: {error}. Name another with --kubeconfig."
+        ) from error
     async with kubernetes_client.ApiClient(settings) as client:
         client.rest_client.pool_manager = _session(client.rest_client.ssl_context)
         yield Api(client, request_seconds, Bucket(per_second, burst))
