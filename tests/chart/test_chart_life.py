@@ -366,9 +366,8 @@ def test_restricted_namespaces_take_all_but_the_profiles_pods(
     )
     daemon = api.get("DaemonSet", "watercolour-seccomp-profile", tools)
     assert daemon["status"]["numberReady"] == len(api.list("Node"))
-    pod = {"apiVersion": "v1", "kind": "Pod", **daemon["spec"]["template"]}
-    pod["metadata"] = {"name": "p"}
-    pod["spec"]["serviceAccountName"] = "default"
+    spec = {**daemon["spec"]["template"]["spec"], "serviceAccountName": "default"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
     with pytest.raises(ApiError, match="violates PodSecurity"):
         api.create(pod, namespace, dry_run=True)
     api.create(pod, tools, dry_run=True)

@@ -13,6 +13,7 @@ import promql_parser as promql
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
+from tests.chart import runs
 from tests.chart.conftest import CHART, ROOT, Render, kinds, named
 
 from watercolour.env import metrics as env_metrics
@@ -158,6 +159,12 @@ def test_monitors_select_the_operator_and_the_pods_of_runs(render: Render) -> No
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     pods = named(found, "PodMonitor")["spec"]
     assert pods["namespaceSelector"] == {"any": True}
+    made = runs.manifests("lab")
+    for component in ("trainer", "env", "renderers", "scorer"):
+        pod = runs.pod(made, component)
+        assert pods["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        ports = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
+        assert {endpoint["port"] for endpoint in pods["podMetricsEndpoints"]} <= ports
 
 
 def test_the_dashboard_is_rendered_as_it_is(render: Render) -> None:
