@@ -10,9 +10,10 @@ from tests.cluster.ground.api import Api, ApiError
 from tests.specs import BEYOND_CEL, REFUSALS, SOUND
 from tests.strategies import specs
 
-from watercolour.api import load, pod_templates
+from watercolour.api import crd_free, load, pod_templates, rules
 from watercolour.api.errors import InputError
 
+OF_TYPE = {"integer": 3, "number": 0.5, "string": "a", "boolean": True, "array": [], "object": {}}
 #: Each field that no pod template may set, with a value of its type.
 CLOSED: dict[str, Any] = {
     **dict.fromkeys(pod_templates.POD_FIELDS, True),
@@ -77,6 +78,15 @@ def test_what_the_models_accept_is_accepted(api: Api, spec: Any) -> None:
 def test_what_cel_cannot_see_is_left_to_the_models(api: Api, spec: Any) -> None:
     assert servers_fault(api, run_of(spec)) == ""
     assert "podTemplates" in models_fault(run_of(spec))
+
+
+@pytest.mark.parametrize("name", rules.OWNED_BY_SPEC)
+def test_what_the_specification_sets_cannot_be_passed_through(api: Api, name: str) -> None:
+    declared = crd_free.by_field()["Trainer.grpo"]["properties"][name]["type"]
+    manifest = run_of({"trainer": {"grpo": {name: OF_TYPE[declared]}}})
+    remedy = f"Set {rules.OWNED_BY_SPEC[name]} instead."
+    assert remedy in servers_fault(api, manifest)
+    assert remedy in models_fault(manifest)
 
 
 TEMPLATES: list[tuple[str, Any]] = [

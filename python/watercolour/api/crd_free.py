@@ -38,6 +38,18 @@ _GRPO_TYPES = {
     "use_vllm": "boolean",
     "output_dir": "string",
     "report_to": "string",
+    "gradient_accumulation_steps": "integer",
+    "steps_per_generation": "integer",
+    "generation_batch_size": "integer",
+    "num_train_epochs": "number",
+    "model_init_kwargs": "object",
+    "chat_template_kwargs": "object",
+    "reward_weights": "array",
+    "reward_funcs": "array",
+    "shuffle_dataset": "boolean",
+    "use_transformers_continuous_batching": "boolean",
+    "save_strategy": "string",
+    "resume_from_checkpoint": "string",
 }
 
 #: Types in a pod's specification of the fields that no template may set; true or false otherwise.
@@ -108,7 +120,6 @@ def _pod() -> Schema:
     closed = {
         name: {
             **_POD_TYPES.get(name, {"type": "boolean"}),
-            "nullable": True,
             "description": f"Refused: {why}.",
         }
         for name, why in pod_templates.POD_FIELDS.items()
@@ -143,11 +154,15 @@ def _placed() -> dict[str, Schema]:
     }
 
 
+def _of_type(kind: str) -> Schema:
+    inner = {"object": {"x-kubernetes-preserve-unknown-fields": True}, "array": {"items": FREE}}
+    return {"type": kind, **inner.get(kind, {})}
+
+
 def _grpo() -> Schema:
     refused = {
         name: {
-            "type": _GRPO_TYPES[name],
-            "nullable": True,
+            **_of_type(_GRPO_TYPES[name]),
             "description": f"Refused: set {owner} instead.",
         }
         for name, owner in rules.OWNED_BY_SPEC.items()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from watercolour.api.part import Resources
     from watercolour.api.spec import RunSpec
 
-#: Fields of TRL's GRPOConfig that the specification sets from fields of its own.
+#: Fields of TRL's GRPOConfig that follow from fields of the specification.
 OWNED_BY_SPEC = {
     "num_generations": "spec.trainer.groupSize",
     "max_steps": "spec.trainer.steps",
@@ -38,6 +38,18 @@ OWNED_BY_SPEC = {
     "use_vllm": "spec.trainer.engine",
     "output_dir": "spec.artifacts.path",
     "report_to": "spec.tracking",
+    "gradient_accumulation_steps": "spec.trainer.rolloutsPerStep",
+    "steps_per_generation": "spec.trainer.rolloutsPerStep",
+    "generation_batch_size": "spec.trainer.rolloutsPerStep",
+    "num_train_epochs": "spec.trainer.steps",
+    "model_init_kwargs": "spec.model",
+    "chat_template_kwargs": "spec.model.chatTemplateKwargs",
+    "reward_weights": "spec.recipe.weights",
+    "reward_funcs": "spec.recipe",
+    "shuffle_dataset": "spec.prompts.subjects",
+    "use_transformers_continuous_batching": "spec.trainer.engine",
+    "save_strategy": "spec.trainer.checkpointEvery",
+    "resume_from_checkpoint": "spec.trainer.resume",
 }
 
 #: Fields of GRPOConfig that a rule here depends on, and their types.
