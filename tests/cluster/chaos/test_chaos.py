@@ -1,0 +1,116 @@
+"""Whatever happens to the operator, the API, the pods and the runs: in the end the truth is told.
+
+CHAOS_RUNS (30) and CHAOS_SEED (by chance) choose the storm; `make test-chaos` takes 300 runs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+from tests.cluster.chaos import verdicts
+from tests.cluster.chaos.storm import Storm
+from tests.cluster.chaos.verdicts import ENDED, Json, phase
+from tests.cluster.chaos.witness import Witness
+from tests.cluster.ground.api import Api
+from tests.cluster.ground.controlplane import ControlPlane
+from tests.cluster.ground.faultproxy import FaultProxy
+from tests.cluster.ground.podplayer import PodPlayer
+from tests.cluster.operator import harness
+
+RUNS = int(os.environ.get("CHAOS_RUNS", "30"))
+AT_ONCE = 12  # runs that live at the same time; the fake nodes hold 16 GPUs
+SETTLED_WITHIN = 180.0  # seconds after the storm
+KINDS = ("Pod", "Job", "Deployment", "Service", "ConfigMap", "NetworkPolicy", "ServiceAccount")
+
+
+@pytest.fixture
+def storm(
+    control_plane: ControlPlane,
+    crd_installed: None,
+    namespace: str,
+    pods: PodPlayer,
+    proxy: FaultProxy,
+    tmp_path: Path,
+) -> Iterator[Storm]:
+    seed = int(os.environ.get("CHAOS_SEED") or SystemRandom().randrange(10**6))
+    print(f"CHAOS_SEED={seed}")
+    with Witness(control_plane.api, namespace) as witness, harness.answering() as answers:
+        storm = Storm(
+            control_plane, proxy, pods, answers, witness, namespace, tmp_path, Random(seed)
+        )
+        yield storm
+        print(storm.stop()[-20_000:])
+
+
+def living(api: Api, namespace: str) -> int:
+    return sum(phase(run) not in ENDED for run in api.list("WatercolourRun", namespace))
+
+
+def settled(storm: Storm) -> list[Json]:
+    """The runs, once each has ended or is suspended; whoever is suspended may go on first."""
+    api, namespace = storm.api, storm.namespace
+    for run in api.list("WatercolourRun", namespace):
+        if run["spec"].get("suspend") and storm.chance.random() < 0.5:
+            nothing = {"spec": {"suspend": False}}
+            api.patch("WatercolourRun", run["metadata"]["name"], nothing, namespace)
+
+    def at_rest(run: Json) -> bool:
+        return phase(run) in ENDED or (
+            bool(run["spec"].get("suspend")) and phase(run) == "Suspended"
+        )
+
+    return api.until(
+        "WatercolourRun",
+        lambda runs: all(at_rest(run) for run in runs),
+        namespace,
+        timeout=SETTLED_WITHIN,
+        what="every run has ended or is suspended",
+    )
+
+
+def objects(api: Api, namespace: str) -> list[Json]:
+    """Everything in the namespace that a run may have made."""
+    return [{"kind": kind, **each} for kind in KINDS for each in api.list(kind, namespace)]
+
+
+def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
+    storm.begin()
+    storm.rise()
+    begun = time.monotonic()
+    for number in range(RUNS):
+        storm.add_run(f"run-{number:03}")
+        storm.act()
+        while living(storm.api, storm.namespace) >= AT_ONCE:
+            storm.act()
+    storm.calm()
+    struck = len(storm.proxy.seen(lambda call: bool(call.fault)))
+    print(f"storm of {time.monotonic() - begun:.0f} s: {dict(sorted(storm.done.items()))}")
+    print(f"{struck} of {len(storm.proxy.calls)} calls struck")
+    runs = settled(storm)
+    api, namespace, witness = storm.api, storm.namespace, storm.witness
+
+    def leaks() -> list[str]:
+        return verdicts.leaked(runs, objects(api, namespace))
+
+    # What is left goes with the garbage collector and the grace periods of pods.
+    give_up = time.monotonic() + 60
+    while leaks() and time.monotonic() < give_up:
+        time.sleep(0.5)
+    assert leaks() == []
+    runs = api.list("WatercolourRun", namespace)
+    assert verdicts.contradictions(runs, objects(api, namespace), witness.seen) == []
+    assert verdicts.duplicates(witness.of("Pod")) == []
+    overstays = verdicts.overstays(witness.of("WatercolourRun"), witness.of("Pod"), storm.outages)
+    print(f"scorers outlived their runs by {sorted(overstays.values())[-5:]} s at most")
+    assert {pod: late for pod, late in overstays.items() if late > verdicts.OVERSTAY} == {}
+    ends = [phase(run) for run in runs]
+    print(
+        f"{len(runs)} of {RUNS} runs are left: {ends.count('Succeeded')} succeeded, "
+        f"{ends.count('Failed')} failed, {ends.count('Suspended')} suspended"
+    )
+    assert storm.pods.problems == []

@@ -1,0 +1,183 @@
+"""What must hold after a storm, judged from what a witness saw and what the cluster holds. Pure.
+
+Each function returns its findings as sentences; an empty list is a clean verdict.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.cluster.chaos.witness import Seen
+
+Json = dict[str, Any]
+RUN_UID = "watercolour.dev/run-uid"
+COMPONENT = "watercolour.dev/component"
+ATTEMPT = "watercolour.dev/attempt"
+ENDED = {"Succeeded", "Failed"}
+PAID = {"scorer", "judge"}  # what holds GPUs besides the trainer
+OVERSTAY = 10.0  # seconds that they may outlive the end of their run
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A while in which nobody could act: no operator, or no API server."""
+
+    begin: float
+    end: float
+
+
+def leaked(runs: Sequence[Json], objects: Iterable[Json]) -> list[str]:
+    """Objects of runs that exist no more, and what an ended or suspended run should not have."""
+    alive = {run["metadata"]["uid"]: run for run in runs}
+    found: list[str] = []
+    for thing in objects:
+        labels = thing["metadata"].get("labels", {})
+        uid, what = labels.get(RUN_UID, ""), f"{thing['kind']} {thing['metadata']['name']}"
+        if not uid:
+            continue
+        if uid not in alive:
+            found.append(f"{what} is left of a run that is gone")
+        elif phase(alive[uid]) in {*ENDED, "Suspended"} and _working(thing):
+            found.append(f"{what} works for a run that is {phase(alive[uid])}")
+    return found
+
+
+def duplicates(pods: Sequence[Seen]) -> list[str]:
+    """Runs of which two trainer pods lived at the same time, one being told to end included."""
+    living: dict[str, dict[str, str]] = defaultdict(dict)
+    found: list[str] = []
+    for seen in pods:
+        if seen.labels.get(COMPONENT) != "trainer":
+            continue
+        trainers = living[seen.labels[RUN_UID]]
+        if seen.gone or seen.thing["status"].get("phase") in ENDED:
+            trainers.pop(seen.uid, None)
+        elif seen.uid not in trainers:
+            trainers[seen.uid] = seen.name
+            if len(trainers) > 1:
+                found.append(f"trainers at the same time: {', '.join(sorted(trainers.values()))}")
+    return found
+
+
+def contradictions(
+    runs: Sequence[Json], objects: Sequence[Json], history: Sequence[Seen]
+) -> list[str]:
+    """Runs whose status says what did not happen, or not what did."""
+    return [
+        f"run {run['metadata']['name']}: {fault}"
+        for run in runs
+        for fault in _faults(run, objects, history)
+    ]
+
+
+def _faults(run: Json, objects: Sequence[Json], history: Sequence[Seen]) -> list[str]:
+    uid, status = run["metadata"]["uid"], run.get("status", {})
+    trainers = [each for each in history if _of(each, uid, "Pod", "trainer")]
+    jobs = {each.uid: int(each.labels[ATTEMPT]) for each in history if _of(each, uid, "Job")}
+    finished = {each.name for each in trainers if each.thing["status"].get("phase") == "Succeeded"}
+    conditions = {each["type"]: each["status"] == "True" for each in status.get("conditions", [])}
+    attempts = [attempt["number"] for attempt in status.get("attempts", [])]
+    now = phase(run)
+    mine = [each for each in objects if each["metadata"].get("labels", {}).get(RUN_UID) == uid]
+    rules = {
+        f"{now} is no end": now in {*ENDED, "Suspended"},
+        "Succeeded, but no trainer did": now != "Succeeded" or bool(finished),
+        f"Failed, but {', '.join(finished)} succeeded": now != "Failed" or not finished,
+        "Suspended, and nobody asked for it": now != "Suspended" or run["spec"].get("suspend"),
+        "condition Complete": conditions.get("Complete", False) == (now == "Succeeded"),
+        "condition Failed": conditions.get("Failed", False) == (now == "Failed"),
+        "Failed without a last failure": now != "Failed" or bool(status.get("lastFailure")),
+        f"attempts {attempts}, Jobs {sorted(jobs.values())}": attempts
+        == list(range(1, len(attempts) + 1))
+        and set(jobs.values()) == set(attempts)
+        and len(jobs) == len(attempts),
+        "two Jobs of one attempt": len(set(jobs.values())) == len(jobs),
+        "a generation that it has not seen": status.get("observedGeneration")
+        == run["metadata"]["generation"],
+        "renderers that do not exist": status.get("renderers", {}).get("replicas", 0)
+        == sum(1 for each in mine if _is(each, "Pod", "renderers")),
+    }
+    return [words for words, holds in rules.items() if not holds]
+
+
+def overstays(
+    runs: Sequence[Seen], pods: Sequence[Seen], outages: Sequence[Outage]
+) -> dict[str, float]:
+    """By pod: seconds that a scorer or judge outlived the end of its run, outages taken out.
+
+    A run ends when its trainer's last pod does (if it then succeeds or fails), when its status says
+    that it has ended, when it is deleted, and when it is asked to suspend.
+    """
+    ends = _ends(runs, pods)
+    stayed: dict[str, float] = {}
+    for seen in pods:
+        end = ends.get(seen.labels.get(RUN_UID, ""))
+        if seen.labels.get(COMPONENT) not in PAID or not seen.gone or end is None:
+            continue
+        late = (
+            seen.at
+            - end
+            - sum(max(0.0, min(each.end, seen.at) - max(each.begin, end)) for each in outages)
+        )
+        if late > 0:
+            stayed[seen.name] = late
+    return stayed
+
+
+def _ends(runs: Sequence[Seen], pods: Sequence[Seen]) -> dict[str, float]:
+    """By uid of the run: when it ended for the last time."""
+    ends: dict[str, float] = {}
+    wanted: dict[str, bool] = {}
+    for seen in runs:
+        rests = (
+            seen.gone
+            or "deletionTimestamp" in seen.thing["metadata"]
+            or seen.thing["spec"].get("suspend", False)
+            or phase(seen.thing) in ENDED
+        )
+        if rests and wanted.get(seen.uid, True):
+            ends[seen.uid] = seen.at
+        wanted[seen.uid] = not rests
+    last = {seen.uid: phase(seen.thing) for seen in runs}
+    for seen in pods:
+        uid = seen.labels.get(RUN_UID, "")
+        trainer = seen.labels.get(COMPONENT) == "trainer"
+        if trainer and last.get(uid) == seen.thing["status"].get("phase") == "Succeeded":
+            ends[uid] = min(ends[uid], seen.at)
+    return ends
+
+
+def phase(run: Json) -> str:
+    """A run's phase; a new one is Pending."""
+    return run.get("status", {}).get("phase") or "Pending"
+
+
+def _of(seen: Seen, uid: str, kind: str, component: str = "") -> bool:
+    return (
+        seen.kind == kind
+        and seen.labels.get(RUN_UID) == uid
+        and component in {"", seen.labels.get(COMPONENT)}
+    )
+
+
+def _is(thing: Json, kind: str, component: str) -> bool:
+    labels = thing["metadata"].get("labels", {})
+    return thing["kind"] == kind and labels.get(COMPONENT) == component
+
+
+def _working(thing: Json) -> bool:
+    """Whether an object costs something: living pods, and what makes them."""
+    match thing["kind"]:
+        case "Pod":
+            return thing["status"].get("phase") not in ENDED
+        case "Deployment":
+            return thing["spec"].get("replicas", 1) > 0
+        case "Job":
+            ended = thing.get("status", {}).get("conditions", [])
+            done = any(c["type"] in {"Complete", "Failed"} and c["status"] == "True" for c in ended)
+            return not done and not thing["spec"].get("suspend", False)
+        case _:
+            return False
