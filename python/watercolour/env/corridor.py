@@ -23,7 +23,8 @@ from watercolour.api.spec import RunSpec, TierShares
 from watercolour.env import measure
 from watercolour.env.dispatch import RenderQueue
 from watercolour.env.measure import NOT_ASKED, Finding, Scoring
-from watercolour.render.client import RenderClient
+from watercolour.env.presence import Presence, awake
+from watercolour.render.client import NotTaken, RenderClient
 from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import adjust, recipes, terms
 from watercolour.reward import pool as pools
@@ -73,6 +74,8 @@ class Rooms:
         scorer: None when the recipe gives quality no weight.
         judge: None when the recipe gives the judge no weight; so with the pool.
         pool: the references.
+        scorer_presence, judge_presence: where calls wait for a neighbour that sleeps; None calls
+            at once.
     """
 
     queue: RenderQueue
@@ -80,6 +83,8 @@ class Rooms:
     scorer: ScoreClient | None
     judge: Judge | None
     pool: Pool | None
+    scorer_presence: Presence | None = None
+    judge_presence: Presence | None = None
 
 
 @dataclass(frozen=True)
@@ -239,7 +244,19 @@ class Corridor:
         )
 
     async def _render(self, sketch: str, client: str) -> _Render:
+        """Paint on the next free renderer; one that does not take the job costs no attempt.
+
+        It is out of the queue's sight then, so this ends with a renderer that takes it, or with
+        the caller's deadline.
+        """
         asked = time.perf_counter()
+        while True:
+            try:
+                return await self._render_once(sketch, client, asked)
+            except NotTaken as away:
+                log.info("the job goes elsewhere: %s", away.message)
+
+    async def _render_once(self, sketch: str, client: str, asked: float) -> _Render:
         async with self._rooms.queue.slot(client) as url:
             began = time.perf_counter()
             timings = {"queue": began - asked}
@@ -273,9 +290,12 @@ class Corridor:
         return measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
 
     async def _quality(self, key: str, painting: bytes) -> Finding:
-        if self._scoring is None:
+        scoring, presence = self._scoring, self._rooms.scorer_presence
+        if scoring is None:
             return NOT_ASKED
-        return await self._scoring.quality(key, painting)
+        return await awake(
+            presence, Reason.SCORER_UNAVAILABLE, lambda: scoring.quality(key, painting)
+        )
 
     async def _pigment(self, painting: bytes, subject: str) -> Finding:
         hued = with_hue(subject)
@@ -285,9 +305,14 @@ class Corridor:
         return await asyncio.to_thread(measure.pigment, painting, hued)
 
     async def _judged(self, key: str, painting: bytes, draw: Draw) -> Finding:
-        if self._rooms.judge is None:
+        judge, presence = self._rooms.judge, self._rooms.judge_presence
+        if judge is None:
             return NOT_ASKED
-        return await measure.judged(self._rooms.judge, key, painting, draw.references)
+        return await awake(
+            presence,
+            Reason.JUDGE_UNAVAILABLE,
+            lambda: measure.judged(judge, key, painting, draw.references),
+        )
 
     def _rewarded(self, rollout: Rollout, draw: Draw) -> Rollout:
         """With the reward, raw and adjusted, where there is one."""

@@ -1,6 +1,10 @@
 """The environment's server: OpenEnv over WebSocket, demand, readiness, metrics.
 
 python -m watercolour.env.server --spec run.yaml --renderer URL --scorer URL --judge URL
+
+In a cluster ``--renderers-dns NAME`` takes the place of ``--renderer``. Renderers come and go
+there, and scorer and judge sleep when there is nothing to score, so that the absence of any of them
+is no fault: work waits for them, and ``GET /v1/demand`` says how much.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 from fastapi import FastAPI, Request, Response
@@ -29,13 +34,15 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
+from watercolour.env import discover
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
 from watercolour.env.dispatch import RenderQueue
 from watercolour.env.environment import PaintEnvironment
 from watercolour.env.metrics import Metrics
 from watercolour.env.models import PaintAction, PaintObservation, PaintState
-from watercolour.render.client import RenderClient
+from watercolour.env.painters import Painters
+from watercolour.env.presence import Presence, answers
 from watercolour.reward import pool, recipes
 from watercolour.reward.judge import Judge
 from watercolour.reward.verdict import CRITERIA
@@ -53,7 +60,9 @@ class Neighbours:
     """Whom the environment talks to.
 
     Attributes:
-        renderers: base URLs, at least one.
+        renderers: base URLs; at least one, or else ``dns``.
+        dns: host name and port that stand for all renderers that there are; the neighbours then
+            live in a cluster, where each of them may be away for a while.
         scorer: base URL; None when the recipe gives quality no weight.
         judge: base URL; None when the recipe gives the judge no weight.
         judge_key: bearer token for the judge.
@@ -63,6 +72,7 @@ class Neighbours:
     scorer: str | None = None
     judge: str | None = None
     judge_key: str | None = None
+    dns: tuple[str, int] | None = None
 
 
 class Demand(BaseModel):
@@ -82,6 +92,7 @@ def neighbours(
     scorer: str | None,
     judge: str | None,
     judge_key: str | None = None,
+    dns: tuple[str, int] | None = None,
 ) -> Neighbours:
     """Match what was given with what the recipe needs; the rest is left alone.
 
@@ -90,8 +101,9 @@ def neighbours(
             recipe gives its term weight.
     """
     recipe = recipes.get(spec.recipe)
-    if not renderers:
-        raise _invalid("--renderer", None, "no renderer is named", "Name at least one by its URL.")
+    if not renderers and dns is None:
+        remedy = "Name at least one by its URL, or all by --renderers-dns."
+        raise _invalid("--renderer", None, "no renderer is named", remedy)
     found: dict[str, str | None] = {"quality": None, "judge": None}
     for term, room, backend, url in (
         ("quality", "scorer", spec.scorer.backend, scorer or spec.scorer.endpoint),
@@ -115,7 +127,7 @@ def neighbours(
                 f"Set it, or start with --{room} URL.",
             )
         found[term] = url
-    return Neighbours(tuple(renderers), found["quality"], found["judge"], judge_key)
+    return Neighbours(tuple(renderers), found["quality"], found["judge"], judge_key, dns)
 
 
 def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
@@ -124,16 +136,39 @@ def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
     )
 
 
+@dataclass(frozen=True)
+class Opened:
+    """What the running server works with."""
+
+    corridor: Corridor
+    queue: RenderQueue
+    http: httpx.AsyncClient
+    #: Scorer and judge, where the recipe needs them.
+    present: dict[str, Presence]
+
+
 @asynccontextmanager
 async def opened(
     spec: RunSpec, near: Neighbours, rated: pool.Pool | None
-) -> AsyncGenerator[tuple[Corridor, RenderQueue]]:
+) -> AsyncGenerator[Opened]:
     """A corridor with all its clients open, and the render queue at work."""
     async with AsyncExitStack() as stack:
-        queue = await stack.enter_async_context(RenderQueue(near.renderers))
-        renderers = {url: RenderClient([url]) for url in queue.urls}
-        for renderer in renderers.values():
-            stack.push_async_callback(renderer.aclose)
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False)
+        )
+        # What the specification names runs elsewhere and is not woken.
+        elsewhere = (spec.scorer.endpoint, spec.judge.endpoint)
+        present = {
+            room: Presence(http, url, sleeps=near.dns is not None and url not in elsewhere)
+            for room, url in (("scorer", near.scorer), ("judge", near.judge))
+            if url is not None
+        }
+        renderers = Painters()
+        stack.push_async_callback(renderers.aclose)
+        find = None if near.dns is None else discover.by_dns(*near.dns)
+        queue = await stack.enter_async_context(
+            RenderQueue(near.renderers, find=find, left=renderers.left)
+        )
         scorer = judge = None
         if near.scorer is not None:
             scorer = ScoreClient(
@@ -154,7 +189,10 @@ async def opened(
                 remember=spec.judge.cache.enabled,
             )
             stack.push_async_callback(judge.aclose)
-        yield Corridor(spec, Rooms(queue, renderers, scorer, judge, rated)), queue
+        rooms = Rooms(
+            queue, renderers, scorer, judge, rated, present.get("scorer"), present.get("judge")
+        )
+        yield Opened(Corridor(spec, rooms), queue, http, present)
 
 
 def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
@@ -191,40 +229,36 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
-        async with (
-            openenv_lifespan(inner),
-            opened(spec, near, rated) as (corridor, queue),
-            httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False) as http,
-        ):
+        async with openenv_lifespan(inner), opened(spec, near, rated) as now:
+            queue = now.queue
             metrics.queue_depth.set_function(lambda: queue.queued)
             metrics.renders_inflight.set_function(lambda: queue.inflight)
             metrics.render_slots.set_function(lambda: queue.slots)
             metrics.announced.set_function(lambda: announcements.total)
-            inner.state.corridor, inner.state.queue, inner.state.http = corridor, queue, http
+            inner.state.corridor, inner.state.opened = now.corridor, now
             yield
 
     app.router.lifespan_context = lifespan
-    _add_routes(app, near, metrics, announcements)
+    _add_routes(app, metrics, announcements)
     return app
 
 
-def _add_routes(
-    app: FastAPI, near: Neighbours, metrics: Metrics, announcements: Announcements
-) -> None:
-    def demand() -> dict[str, int]:
-        queue: RenderQueue = app.state.queue
+def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) -> None:
+    def demand() -> dict[str, Any]:
+        now: Opened = app.state.opened
         return {
-            "queued": queue.queued,
-            "inflight": queue.inflight,
+            "queued": now.queue.queued,
+            "inflight": now.queue.inflight,
             "announced": announcements.total,
+            **{room: presence.demand for room, presence in now.present.items()},
         }
 
     @app.get("/v1/demand")
-    async def get_demand() -> dict[str, int]:
+    async def get_demand() -> dict[str, Any]:
         return demand()
 
     @app.post("/v1/demand")
-    async def post_demand(body: Demand) -> dict[str, int]:
+    async def post_demand(body: Demand) -> dict[str, Any]:
         announcements.announce(body.client, body.announced, body.until)
         return demand()
 
@@ -234,9 +268,10 @@ def _add_routes(
 
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
-        queue: RenderQueue = app.state.queue
-        checks = {"renderer": queue.ready} | await reachable(app.state.http, near)
-        return JSONResponse(checks, status_code=200 if all(checks.values()) else 503)
+        now: Opened = app.state.opened
+        checks = {"renderer": now.queue.ready} | await reachable(now)
+        well = all(checks.values()) or now.queue.finds
+        return JSONResponse(checks, status_code=200 if well else 503)
 
     @app.get("/metrics")
     async def scrape() -> Response:
@@ -253,21 +288,10 @@ def _add_routes(
     _ = (get_demand, post_demand, livez, readyz, scrape, malformed)
 
 
-async def reachable(http: httpx.AsyncClient, near: Neighbours) -> dict[str, bool]:
+async def reachable(now: Opened) -> dict[str, bool]:
     """Whether scorer and judge, where the recipe needs them, answer."""
-    wanted = {"scorer": near.scorer, "judge": near.judge}
-    asked = {room: url for room, url in wanted.items() if url is not None}
-    answers = await asyncio.gather(*(_answers(http, url) for url in asked.values()))
-    return dict(zip(asked, answers, strict=True))
-
-
-async def _answers(http: httpx.AsyncClient, url: str) -> bool:
-    try:
-        answer = await http.get(f"{url.rstrip('/')}/readyz")
-    except httpx.HTTPError:
-        return False
-    # A hosted judge knows no /readyz and says so; what is loading says 503.
-    return answer.status_code < 500
+    found = await asyncio.gather(*(answers(now.http, one.url) for one in now.present.values()))
+    return dict(zip(now.present, found, strict=True))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -276,6 +300,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--spec", type=Path, required=True, help="the run's YAML file")
     parser.add_argument(
         "--renderer", action="append", default=[], metavar="URL", help="a renderer; repeatable"
+    )
+    parser.add_argument(
+        "--renderers-dns",
+        metavar="NAME[:PORT]",
+        help=f"all renderers: the addresses of this name, looked up again and again "
+        f"(port {discover.PORT} if none is given)",
     )
     parser.add_argument("--scorer", metavar="URL", help="instead of spec.scorer.endpoint")
     parser.add_argument("--judge", metavar="URL", help="instead of spec.judge.endpoint")
@@ -289,12 +319,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     logs.setup("env")
     try:
         spec = load.run(args.spec).spec
+        dns = discover.parse(args.renderers_dns) if args.renderers_dns else None
         near = neighbours(
             spec,
             renderers=args.renderer,
             scorer=args.scorer,
             judge=args.judge,
             judge_key=_secret(args.judge_key_file, args.judge_key_env),
+            dns=dns,
         )
         service.serve(create_app(spec, near), args, websockets=True)
     except WatercolourError as error:

@@ -17,13 +17,20 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Violation
 from watercolour.render.result import Painted, SketchFault
 
-__all__ = ["Painted", "RenderClient", "SketchFault"]
+__all__ = ["NotTaken", "Painted", "RenderClient", "SketchFault"]
+
+#: Seconds in which a renderer has to accept a connection.
+CONNECT_SECONDS = 5.0
 
 #: Seconds that an answer may take beyond the render's own deadline.
 SLACK_SECONDS = 75.0
 
 #: Reasons worth one more attempt, on another renderer if there is one.
 _AGAIN = (Reason.RENDERER_UNAVAILABLE, Reason.BROWSER_CRASHED, Reason.RENDER_DEADLINE)
+
+
+class NotTaken(InfrastructureError):
+    """The renderer did not take the job: it is gone, or drains. Nothing of it has been done."""
 
 
 @dataclass
@@ -99,6 +106,7 @@ class RenderClient:
 
         Raises:
             SketchFault: the sketch is at fault.
+            NotTaken: no renderer took the job, and none has begun it.
             InfrastructureError: RendererUnavailable, RenderDeadline, BrowserCrashed or
                 SandboxUnavailable after a second attempt; InternalError for a request that no
                 renderer understands.
@@ -115,7 +123,8 @@ class RenderClient:
         try:
             return await self._attempt(body, deadline_s + SLACK_SECONDS, avoid=None)
         except _Failed as failed:
-            if failed.error.reason not in _AGAIN:
+            alone = isinstance(failed.error, NotTaken) and len(self._renderers) == 1
+            if failed.error.reason not in _AGAIN or alone:
                 raise failed.error from failed
             first = failed
         try:
@@ -162,17 +171,17 @@ class RenderClient:
         self, renderer: _Renderer, body: dict[str, Any], timeout: float
     ) -> httpx.Response:
         renderer.busy += 1
+        limits = httpx.Timeout(timeout, connect=CONNECT_SECONDS)
         try:
-            answer = await self._http.post(
-                f"{renderer.url}/v1/render", json=body, timeout=httpx.Timeout(timeout, connect=10)
-            )
+            answer = await self._http.post(f"{renderer.url}/v1/render", json=body, timeout=limits)
             renderer.failures = 0
             return answer
         except httpx.HTTPError as error:
             renderer.failures += 1
+            unmet = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
             raise _Failed(
                 renderer,
-                InfrastructureError(
+                (NotTaken if unmet else InfrastructureError)(
                     Reason.RENDERER_UNAVAILABLE,
                     f"{renderer.url} did not answer: {error or type(error).__name__}.",
                 ),
@@ -210,7 +219,7 @@ def _read(renderer: _Renderer, answer: httpx.Response) -> Painted:
             )
         known = set(Reason)
         reason = Reason(body["reason"]) if body["reason"] in known else Reason.INTERNAL_ERROR
-        detail = str(body["detail"])
+        detail, taken = str(body["detail"]), body.get("taken", True) is True
     except (ValueError, KeyError, TypeError) as error:
         raise _Failed(
             renderer,
@@ -219,4 +228,4 @@ def _read(renderer: _Renderer, answer: httpx.Response) -> Painted:
                 f"{renderer.url} answered {answer.status_code} outside the contract.",
             ),
         ) from error
-    raise _Failed(renderer, InfrastructureError(reason, detail))
+    raise _Failed(renderer, (InfrastructureError if taken else NotTaken)(reason, detail))

@@ -156,6 +156,11 @@ def away(reason: str = "RendererUnavailable") -> Answer:
     return 503, {"reason": reason, "detail": "the browser is gone"}
 
 
+def drains() -> Answer:
+    """What a renderer answers that takes no new work."""
+    return 503, {"reason": "RendererUnavailable", "detail": "no work is taken", "taken": False}
+
+
 def fault(code: str) -> Answer:
     """What a renderer answers when the sketch is at fault."""
     return 422, {"violation": {"code": code, "message": "the sketch"}, "js_errors": ["boom"]}

@@ -18,6 +18,7 @@ from watercolour.env.dispatch import RenderQueue
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once instead of in half a second."""
     monkeypatch.setattr(dispatch, "LOOK_AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(dispatch, "FIND_SECONDS", 0.01)
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -113,6 +114,89 @@ async def test_jobs_wait_for_a_renderer_that_is_not_there_yet() -> None:
             assert queue.ready
             jobs.holds["one"].set()
             await task
+
+
+class Names:
+    """Who the renderers are, as a name server that can fail tells it."""
+
+    def __init__(self, *urls: str) -> None:
+        self.found: frozenset[str] | None = frozenset(urls)
+        self.asked = 0
+
+    async def __call__(self) -> frozenset[str] | None:
+        self.asked += 1
+        return self.found
+
+    async def heard(self) -> None:
+        """Until the present answer has been taken in."""
+        asked = self.asked
+        await until(lambda: self.asked >= asked + 2)
+
+
+async def test_renderers_come_and_go_while_jobs_wait() -> None:
+    names, left = Names(), list[str]()
+    with serving(renderer(1)) as one, serving(renderer(1)) as two:
+        async with RenderQueue(find=names, left=left.append) as queue:
+            jobs = Jobs(queue)
+            tasks = [jobs.start("a", str(n)) for n in range(3)]
+            await names.heard()
+            assert (queue.queued, queue.ready, queue.finds) == (3, False, True)
+            names.found = frozenset({one.url})
+            await jobs.until(1)
+            names.found = frozenset({two.url})
+            await jobs.until(2)
+            assert jobs.urls == [one.url, two.url]
+            assert (queue.inflight, queue.slots, left) == (2, 1, [])
+            jobs.holds["0"].set()
+            await until(lambda: left == [one.url])
+            assert queue.urls == (two.url,)
+            jobs.holds["1"].set()
+            await jobs.until(3)
+            assert jobs.urls[2] == two.url
+            jobs.holds["2"].set()
+            await asyncio.gather(*tasks)
+
+
+async def test_a_renderer_that_is_named_again_before_it_is_done_takes_jobs_again() -> None:
+    names, left = Names(), list[str]()
+    with serving(renderer(2)) as edge:
+        names.found = frozenset({edge.url})
+        async with RenderQueue(find=names, left=left.append) as queue:
+            jobs = Jobs(queue)
+            first = jobs.start("a", "first")
+            await jobs.until(1)
+            names.found = frozenset()
+            await names.heard()
+            second = jobs.start("a", "second")
+            await names.heard()
+            assert (queue.queued, queue.slots, queue.ready) == (1, 0, False)
+            names.found = frozenset({edge.url})
+            await jobs.until(2)
+            for hold in jobs.holds.values():
+                hold.set()
+            await asyncio.gather(first, second)
+            assert left == []
+
+
+async def test_a_name_that_cannot_be_looked_up_changes_nothing() -> None:
+    names = Names()
+    with serving(renderer(1)) as edge:
+        names.found = frozenset({edge.url})
+        async with RenderQueue(find=names) as queue:
+            await until(lambda: queue.ready)
+            names.found = None
+            await names.heard()
+            assert queue.ready
+
+
+async def test_a_renderer_that_refuses_work_gets_no_job() -> None:
+    edge = renderer(1)
+    refuses = {"slots": 1, "busy": 0, "draining": False, "refuses": "NetworkPolicyNotEnforced"}
+    edge.gets["/v1/load"] = (200, refuses)
+    with serving(edge):
+        async with RenderQueue([edge.url]) as queue:
+            await until(lambda: edge.looks >= 3)
+            assert not queue.ready
 
 
 async def test_a_draining_renderer_gets_no_job() -> None:

@@ -24,7 +24,7 @@ from watercolour.api import load
 from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import RunSpec
-from watercolour.env import corridor, dispatch
+from watercolour.env import corridor, dispatch, presence
 from watercolour.env.client import EnvClient
 from watercolour.env.server import Neighbours, create_app, neighbours
 from watercolour.reward import judge as judging
@@ -35,6 +35,7 @@ from watercolour.score import client as scoring
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every retry come at once."""
     monkeypatch.setattr(dispatch, "LOOK_AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(presence, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(corridor, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(judging, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(scoring, "BACKOFF_SECONDS", 0.001)
@@ -88,12 +89,12 @@ def world(pool: str) -> Generator[World]:
 
 
 @contextmanager
-def listening(spec: RunSpec, world: World) -> Generator[str]:
+def listening(spec: RunSpec, world: World, near: Neighbours | None = None) -> Generator[str]:
     """The server in a thread; yields its URL once it listens."""
     bound = service.listen("127.0.0.1", 0)
     bound.listen()  # Whoever connects now waits until the server accepts.
     config = uvicorn.Config(
-        create_app(spec, world.near(spec)),
+        create_app(spec, near or world.near(spec)),
         ws="websockets-sansio",
         log_config=None,
         timeout_graceful_shutdown=1,
@@ -441,22 +442,109 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
             await asyncio.to_thread(running.acquire)
         async with httpx.AsyncClient() as http:
 
-            async def demand() -> dict[str, int]:
+            async def demand() -> dict[str, Any]:
                 return (await http.get(f"{url}/v1/demand")).json()
 
             async with asyncio.timeout(20):
                 while (found := await demand())["queued"] < 3:
                     pass
-            assert found == {"queued": 3, "inflight": 2, "announced": 3}
+            quiet = {"waiting": 0, "inflight": 0, "idle_seconds": None}
+            assert found == {"queued": 3, "inflight": 2, "announced": 3, "scorer": quiet}
             text = (await http.get(f"{url}/metrics")).text
             assert "watercolour_render_queue_depth 3.0" in text
             go.set()
             await asyncio.gather(*jobs)
-            assert await demand() == {"queued": 0, "inflight": 0, "announced": 3}
+            found = await demand()
+            assert found["scorer"].pop("idle_seconds") >= 0
+            assert found == {
+                "queued": 0,
+                "inflight": 0,
+                "announced": 3,
+                "scorer": {"waiting": 0, "inflight": 0},
+            }
             bad = await http.post(f"{url}/v1/demand", json={"announced": -1, "until": 0})
             assert bad.status_code == 400
             assert "announced" in bad.json()["error"]
         await asyncio.to_thread(client.close)
+
+
+def in_cluster(world: World, recipe: str = "hps-only") -> Neighbours:
+    """Renderers by name; scorer and judge that may sleep."""
+    port = int(world.renderer.url.rpartition(":")[2])
+    return neighbours(
+        world.spec(recipe),
+        renderers=[],
+        scorer=world.scorer.url,
+        judge=world.judge.url,
+        dns=("127.0.0.1", port),
+    )
+
+
+async def test_without_a_renderer_work_waits_is_demand_and_no_fault(world: World) -> None:
+    world.renderer.gets["/v1/load"] = (503, {})
+    with listening(world.spec(), world, in_cluster(world)) as url:
+        client = EnvClient(url, timeout_s=30)
+        job = asyncio.create_task(ask(client))
+        async with httpx.AsyncClient(base_url=url) as http:
+            async with asyncio.timeout(20):
+                while (await http.get("/v1/demand")).json()["queued"] < 1:
+                    pass
+            ready = await http.get("/readyz")
+            assert (ready.status_code, ready.json()["renderer"]) == (200, False)
+            world.renderer.gets["/v1/load"] = edges.renderer().gets["/v1/load"]
+            rollout = await job
+        await asyncio.to_thread(client.close)
+    assert (rollout.reward, rollout.attempts) == (pytest.approx(0.5), 1)
+
+
+async def test_a_renderer_that_drains_costs_no_attempt(world: World) -> None:
+    world.renderer.answer = lambda body: (
+        edges.painted() if len(world.renderer.posts) > 4 else edges.drains()
+    )
+    with listening(world.spec(), world, in_cluster(world)) as url:
+        client = EnvClient(url, timeout_s=30)
+        rollout = await ask(client)
+        await asyncio.to_thread(client.close)
+    assert (rollout.reward, rollout.attempts) == (pytest.approx(0.5), 1)
+    assert len(world.renderer.posts) == 5
+
+
+async def test_a_painting_waits_for_a_scorer_that_sleeps_and_is_demand(world: World) -> None:
+    world.scorer.gets["/readyz"] = (503, {"reason": "loading"})
+    with listening(world.spec(), world, in_cluster(world)) as url:
+        client = EnvClient(url, timeout_s=30)
+        job = asyncio.create_task(ask(client))
+        async with httpx.AsyncClient(base_url=url) as http:
+
+            async def waiting() -> int:
+                return (await http.get("/v1/demand")).json()["scorer"]["waiting"]
+
+            async with asyncio.timeout(20):
+                while await waiting() < 1:
+                    pass
+            ready = await http.get("/readyz")
+            assert (ready.status_code, ready.json()["scorer"]) == (200, False)
+            assert world.scorer.posts == []
+            world.scorer.gets["/readyz"] = (200, {})
+            rollout = await job
+            assert await waiting() == 0
+        await asyncio.to_thread(client.close)
+    assert (rollout.reward, rollout.attempts) == (pytest.approx(0.5), 1)
+
+
+async def test_a_scorer_that_does_not_wake_in_time_leaves_the_reward_unscored(
+    world: World,
+) -> None:
+    world.scorer.gets["/readyz"] = (503, {})
+    spec = world.spec(env={"messageTimeoutSeconds": 0.9}, renderers={"deadlineSeconds": 0.4})
+    with listening(spec, world, in_cluster(world)) as url:
+        client = EnvClient(url, timeout_s=30)
+        rollout = await ask(client)
+        await asyncio.to_thread(client.close)
+    assert rollout.reward is None
+    assert rollout.unscored_reason == Reason.SCORER_UNAVAILABLE
+    assert rollout.terms["quality"] is None
+    assert world.scorer.posts == []
 
 
 async def test_it_is_ready_only_while_all_whom_it_needs_answer(world: World) -> None:

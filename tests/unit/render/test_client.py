@@ -14,7 +14,7 @@ import pytest
 
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason, ViolationCode
-from watercolour.render.client import RenderClient, SketchFault
+from watercolour.render.client import NotTaken, RenderClient, SketchFault
 
 PAINTED = {
     "painting": base64.b64encode(b"png").decode(),
@@ -133,3 +133,23 @@ async def test_an_absent_renderer_is_unavailable() -> None:
         with pytest.raises(InfrastructureError) as caught:
             await client.render("x", seed=1)
     assert caught.value.reason is Reason.RENDERER_UNAVAILABLE
+
+
+async def test_a_job_that_nobody_took_is_told_apart() -> None:
+    drains = {**trouble("RendererUnavailable"), "taken": False}
+    with renderer((503, drains)) as (url, asked):
+        async with RenderClient([url]) as client:
+            with pytest.raises(NotTaken):
+                await client.render("x", seed=1)
+    assert len(asked) == 1
+    async with RenderClient([url]) as client:
+        with pytest.raises(NotTaken):
+            await client.render("x", seed=1)
+
+
+async def test_a_job_that_one_renderer_does_not_take_goes_to_another() -> None:
+    drains = {**trouble("RendererUnavailable"), "taken": False}
+    with renderer((503, drains)) as (first, _), renderer((200, PAINTED)) as (second, asked):
+        async with RenderClient([first, second]) as client:
+            assert (await client.render("x", seed=1)).shapes == 3
+    assert len(asked) == 1
