@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: help setup run test lint bench docs lock clean cluster-binaries
+.PHONY: test-chaos help setup run test lint bench docs lock clean cluster-binaries
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -31,6 +31,10 @@ lint: setup  ## Style, types and layers
 
 bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
 	@for b in bench/[a-z]*.py; do echo "== $$b"; .venv/bin/python $$b; done
+
+test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_SEED); a fault in every call of a run's life
+	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s \
+		tests/cluster/chaos tests/cluster/operator/test_every_call.py
 
 cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
