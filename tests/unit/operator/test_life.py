@@ -47,6 +47,7 @@ def test_at_the_end_the_scorer_goes_first_and_the_finished_trainer_stays_for_its
     assert all(removal.grace_seconds == 5 for removal in plan.remove)
     world.live(3)
     assert world.of(Component.SCORER) == []
+    world.live(60)
     assert [pod.phase for pod in world.of(Component.TRAINER)] == ["Succeeded"]
     assert world.status.scorer == "Stopped"
 
@@ -150,7 +151,9 @@ def test_suspending_lets_the_trainer_write_its_checkpoint_and_frees_every_gpu() 
     trainer = next(removal for removal in plan.remove if removal.kind == "Job")
     assert trainer.grace_seconds is None, "its own grace, for the checkpoint"
     assert plan.remove[0].name == f"{RUN}-scorer"
-    world.live(5)
+    world.live(1)
+    assert world.attempt.ended is None, "its pod still writes"
+    world.live(4)
     assert world.phase is Phase.SUSPENDED
     assert world.pods == {}
     assert ("PersistentVolumeClaim", f"{RUN}-artifacts") in world.children
@@ -230,6 +233,16 @@ def test_steps_that_are_raised_before_the_end_are_made_by_another_attempt(raised
     plan = world.live(1)
     assert world.phase is Phase.STARTING
     assert (plan.attempt, plan.resume) == (2, True)
+
+
+def test_steps_that_are_raised_while_the_parts_end_change_nothing() -> None:
+    world = training(step=79)
+    world.end_trainer(0, '{"step": 80, "steps": 80}')
+    world.reconcile()
+    assert world.phase is Phase.COMPLETING
+    world.edit(trainer={"steps": 120})
+    world.live(5)
+    assert world.phase is Phase.SUCCEEDED
 
 
 def test_steps_that_are_raised_after_the_end_change_nothing() -> None:

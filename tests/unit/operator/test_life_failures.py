@@ -391,6 +391,20 @@ def test_a_pod_of_an_older_attempt_that_lingers_holds_the_next_one_back() -> Non
     assert world.attempt.number == 3
 
 
+def test_an_attempt_of_several_pods_is_over_when_none_of_them_runs() -> None:
+    world = training(trainer={"replicas": 2})
+    first = world.trainer
+    world.pods["second"] = replace(first, name="second", uid="second")
+    world.change(first, phase="Failed", exit_code=1, ended=world.now, message="boom", ready=False)
+    world.live(2)
+    assert world.attempt.number == 1
+    assert world.attempt.ended is None
+    later = world.now
+    world.change(world.pods["second"], phase="Failed", exit_code=143, ended=later)
+    world.live(1)
+    assert world.status.attempts[0].reason == "TrainerFailed", "the first to end is to blame"
+
+
 def test_a_claim_that_lost_its_volume_degrades() -> None:
     world = training()
     key = ("PersistentVolumeClaim", f"{RUN}-artifacts")
