@@ -23,7 +23,7 @@ from watercolour_operator.cluster.store import Key, Store
 from watercolour_operator.cluster.write import Writer
 from watercolour_operator.metrics import Metrics
 from watercolour_operator.names import ATTEMPT, DELETION_COST, Component
-from watercolour_operator.observe import Observer, status_of
+from watercolour_operator.observe import Observer, shared_digest, status_of
 from watercolour_operator.observed import Observed, Trouble
 from watercolour_operator.plan import Plan
 from watercolour_operator.polls import Sources
@@ -42,8 +42,8 @@ class Memory:
 
     uid: str
     trouble: Trouble | None = None
-    #: Whether all its objects have been applied once.
-    started: bool = False
+    #: What its objects were last built from, once all of them have been applied.
+    applied: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,32 @@ async def _carry_out(
 
 
 async def _apply(world: World, run: Run, observed: Observed, plan: Plan) -> None:
+    """Make the objects what they should be, and steer the renderers."""
+    memory, basis = world.memory(run), _basis(observed, plan)
+    shared = shared_digest(run, observed.spec)
+    # To build a run's objects takes longer than all the rest of a look.
+    if memory.applied != basis or not world.writer.settled(run, shared):
+        first = memory.applied is None and not observed.status.attempts
+        memory.applied = None
+        await _apply_all(world, run, observed, plan)
+        memory.applied = basis
+        if first:
+            age = time.time() - run.created.timestamp()
+            world.metrics.start_seconds.observe(max(0.0, age))
+    await _steer_renderers(world, run, observed, plan)
+
+
+def _basis(observed: Observed, plan: Plan) -> object:
+    """All that the manifests are built from, settings aside."""
+    there = frozenset((child.kind, child.name) for child in observed.children)
+    foreign = frozenset((child.kind, child.name) for child in observed.foreign)
+    parts = (plan.env, plan.scorer, plan.judge, plan.renderers)
+    start = (plan.active, plan.attempt, plan.resume)
+    changed = plan.spec != observed.spec
+    return (observed.generation, changed, start, parts, observed.scorer_sharers, there, foreign)
+
+
+async def _apply_all(world: World, run: Run, observed: Observed, plan: Plan) -> None:
     # What was fixed at the start counts as it was then.
     observed = replace(observed, spec=plan.spec or observed.spec)
     manifests = desired.manifests(observed, plan, world.settings)
@@ -151,11 +177,6 @@ async def _apply(world: World, run: Run, observed: Observed, plan: Plan) -> None
     await world.writer.apply(run, manifests)
     for gone in desired.surplus(observed, manifests) if plan.active else ():
         await world.writer.remove(run, BY_NAME[gone.kind], gone.name, gone.grace_seconds)
-    memory = world.memory(run)
-    if lacking and not memory.started and not observed.status.attempts:
-        world.metrics.start_seconds.observe(max(0.0, time.time() - run.created.timestamp()))
-    memory.started = True
-    await _steer_renderers(world, run, observed, plan)
 
 
 async def _look_before_creating(world: World, run: Run, lacking: Sequence[Raw]) -> None:

@@ -57,18 +57,27 @@ class Bucket:
 
     def take(self) -> float:
         """Take a token; returns the seconds to wait until it may be used."""
-        now = time.monotonic()
-        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
-        self._at = now
+        self._refill()
         self._tokens -= 1
         return max(0.0, -self._tokens / self.per_second)
 
+    @property
+    def free(self) -> bool:
+        """Whether a token could be used without waiting."""
+        self._refill()
+        return self._tokens >= 1
+
+    def _refill(self) -> None:
+        now = time.monotonic()
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
+        self._at = now
+
     def take_if_free(self) -> bool:
         """Take a token only if that needs no waiting."""
-        wait = self.take()
-        if wait > 0:
-            self._tokens += 1
-        return wait == 0
+        if not self.free:
+            return False
+        self._tokens -= 1
+        return True
 
 
 @dataclass

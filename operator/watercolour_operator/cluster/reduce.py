@@ -43,8 +43,15 @@ class Entry:
     applied: str | None
     #: Changes when somebody takes a field of ours away or changes its value.
     mark: int
-    #: Digest and mark after this process's last apply; None when it has applied nothing yet.
+    #: Digest and mark when it was last what a manifest says; None when that is not known.
     known: tuple[str, int] | None = None
+    #: Whether this process has made it so; otherwise its annotation was believed.
+    checked: bool = False
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether somebody has changed a field of ours since."""
+        return self.known is not None and self.known[1] != self.mark
 
 
 @dataclass(frozen=True, slots=True)

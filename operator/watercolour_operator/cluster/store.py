@@ -93,7 +93,7 @@ class Store:
         entries = self._entries.setdefault(key, {})
         old = entries.get(place)
         if old and old.record.uid == uid:
-            new.known = old.known
+            new.known, new.checked = old.known, old.checked
         elif old:
             self._keys.pop(old.record.uid, None)
         entries[place] = new

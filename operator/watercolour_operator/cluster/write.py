@@ -61,8 +61,8 @@ class Writer:
 
     api: Api
     store: Store
-    #: After a restart an object whose annotation names the wanted manifest is taken for what it
-    #: says, and applied again as this rate allows: a restart does not cost a call an object.
+    #: After a restart an object whose annotation names the wanted manifest is believed, and
+    #: applied again as this rate allows: a restart does not cost a call an object at once.
     checks: Bucket = field(default_factory=lambda: Bucket(per_second=5, burst=100))
 
     async def apply(self, run: Run, manifests: Sequence[Raw]) -> bool:
@@ -82,6 +82,14 @@ class Writer:
         for manifest in manifests:
             written = await self._apply(key, run, manifest) or written
         return written
+
+    def settled(self, run: Run, shared: str | None) -> bool:
+        """Whether all is as it was applied, and nothing is to be checked now."""
+        entries = self.store.of((run.namespace, run.name), run.uid, shared)
+        unchecked = any(found.known and not found.checked for found in entries)
+        return not any(found.disturbed for found in entries) and not (
+            unchecked and self.checks.free
+        )
 
     def lacks(self, run: Run, manifests: Sequence[Raw]) -> list[Raw]:
         """The manifests of which no object is known: they are to be created."""
@@ -137,7 +145,7 @@ class Writer:
         )
         made = self.store.put(kind, raw)
         if made is not None:
-            made.known = (digest, made.mark)
+            made.known, made.checked = (digest, made.mark), True
         return True
 
     def _needs(self, known: Entry, kind: Kind, run: Run, digest: str) -> bool:
@@ -147,10 +155,11 @@ class Writer:
             raise NameTaken(kind.name, record.name, f"the run with uid {known.run_uid}")
         if isinstance(record, Child) and record.deleting:
             return False
-        if known.known is not None:
-            if known.known == (digest, known.mark):
-                return False
-        elif known.applied == digest and not self.checks.take_if_free():
+        if known.known is None and known.applied == digest:
+            known.known = (digest, known.mark)
+        if known.known == (digest, known.mark) and (
+            known.checked or not self.checks.take_if_free()
+        ):
             return False
         return not kind.fixed or known.applied in (digest, None)
 
