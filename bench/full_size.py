@@ -13,16 +13,29 @@ from transformers.models.qwen3_5_moe.configuration_qwen3_5_moe import Qwen3_5Moe
 ROUTER = 0.1
 
 
-def policy(
-    *, layers: int = 40, rank: int = 16, adapter: float = 0.002, device: str = "cuda"
-) -> Any:
+def policy(*, rank: int = 16, adapter: float = 0.002, device: str = "cuda", **shape: Any) -> Any:
     """The policy with a LoRA adapter on all linear layers, bfloat16, on the GPU.
 
     The adapter's B is random too, with the standard deviation ``adapter``, so that merging it
-    changes something.
+    changes something. ``shape`` changes the configuration, for a trial on a small machine.
     """
+    adapted: Any = get_peft_model(bare(device=device, **shape), lora(rank))
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            parameter.data.normal_(0, adapter)
+    return adapted
+
+
+def lora(rank: int = 16) -> LoraConfig:
+    """The adapter's configuration."""
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", bias="none")
+
+
+def bare(*, device: str = "cuda", **shape: Any) -> Any:
+    """The policy without an adapter."""
     torch.manual_seed(0)
-    config = Qwen3_5MoeTextConfig(num_hidden_layers=layers)
+    config = Qwen3_5MoeTextConfig(**shape)
+    layers = config.num_hidden_layers
     config._attn_implementation = "sdpa"  # pyright: ignore[reportPrivateUsage]
     with torch.device("meta"):
         model: Any = modeling.Qwen3_5MoeForCausalLM(config)
@@ -47,9 +60,4 @@ def policy(
             parameter.data.zero_()
     model.model.rotary_emb = modeling.Qwen3_5MoeTextRotaryEmbedding(config).to(device)
     model.set_experts_implementation("grouped_mm")
-    lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", bias="none")
-    adapted: Any = get_peft_model(model, lora)
-    for name, parameter in adapted.named_parameters():
-        if "lora_B" in name:
-            parameter.data.normal_(0, adapter)
-    return adapted
+    return model

@@ -39,15 +39,9 @@ def _dispatch(reference: Any) -> Any:
     def rule(query: Tensor, key: Tensor, value: Tensor, **rest: Any) -> Any:
         if query.device.type != "cuda" or rest.get("initial_state") is not None:
             return reference(query, key, value, **rest)
-        return chunked(
-            query,
-            key,
-            value,
-            rest["g"],
-            rest["beta"],
-            unit=rest.get("use_qk_l2norm_in_kernel", False),
-            final=rest.get("output_final_state", False),
-        )
+        unit, final = rest.get("use_qk_l2norm_in_kernel"), rest.get("output_final_state")
+        g, beta = rest["g"], rest["beta"]
+        return chunked(query, key, value, g, beta, unit=bool(unit), final=bool(final))
 
     rule.reference = reference  # type: ignore[attr-defined]
     return rule
@@ -78,6 +72,20 @@ def chunked(
         (rows, tokens, value heads, value size) in the type of ``query``, and the state (rows, value
         heads, key size, value size) in float32 or None. The state carries no gradient.
     """
+    # Products of float32 stay so, whatever surrounds them: decays multiply over a whole sequence.
+    with torch.autocast(query.device.type, enabled=False):
+        return _chunked(query, key, value, g, beta, unit, final)
+
+
+def _chunked(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    unit: bool,
+    final: bool,
+) -> tuple[Tensor, Tensor | None]:
     _, tokens, key_heads, key_size = key.shape
     heads = value.shape[2]
     pad = -tokens % CHUNK

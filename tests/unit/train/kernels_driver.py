@@ -106,7 +106,9 @@ def delta_rule() -> dict[str, float]:
         given = [value.clone().requires_grad_() for value in values]
         q, k, v, g, beta = given
         if ours:
-            out, state = delta.chunked(q, k, v, g, beta, final=True)
+            # As in training, where everything around it is computed in bfloat16.
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out, state = delta.chunked(q, k, v, g, beta, final=True)
         else:
             out, state = modeling.torch_chunk_gated_delta_rule(
                 q, k, v, g=g, beta=beta, use_qk_l2norm_in_kernel=True, output_final_state=True

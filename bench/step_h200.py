@@ -1,0 +1,162 @@
+"""Whole steps at full size, by the trainer itself: generate, paint, score, update.
+
+Qwen3.5-35B-A3B in its true shape with random weights, 8 rollouts of exactly 2,500 tokens, by
+TRL with all that a run of ours adds. Renderer and scorer are an environment that answers each
+rollout two seconds after it came, as the real ones do. The published experiment took 15 to 18
+minutes a step. Needs a GPU with 100 GiB.
+
+    python bench/step_h200.py [--steps 4] [--tiny]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import tempfile
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import full_size
+import torch
+from datasets import Dataset
+from transformers import AutoTokenizer
+
+from watercolour.api.rollout import Rollout
+from watercolour.api.spec import RunSpec, Sampling, Trainer
+from watercolour.api.trainer import decoding
+from watercolour.train import artifacts, batches, delta, engines, policy, settings, trainer
+from watercolour.train.progress import Progress
+from watercolour.train.rollouts import Group, Painter
+
+GROUP, TOKENS, PROMPT, ANSWER_SECONDS = 8, 2_500, 512, 2.0
+#: The published experiment's, the better end.
+PUBLISHED_SECONDS = 15 * 60
+NEVER = frozenset({10**6})
+TINY: dict[str, Any] = {
+    "device": "cpu",
+    "vocab_size": 600,
+    "hidden_size": 64,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "head_dim": 32,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "moe_intermediate_size": 32,
+    "shared_expert_intermediate_size": 32,
+    "num_experts": 8,
+}
+
+
+@dataclass
+class Answers:
+    """An environment that answers each rollout after two seconds, with a value by chance."""
+
+    seconds: float = ANSWER_SECONDS
+
+    def submit(self, completion: str, *, index: int, step: int, **ids: Any) -> Future[Rollout]:
+        """The rollout, later."""
+        future: Future[Rollout] = Future()
+        value = (index * 37 + step * 11) % 17 / 17
+        ids.pop("truncated")
+        rollout = Rollout(
+            **ids, index=index, step=step, reward=value, reward_adjusted=value, gate_passed=True
+        )
+        timer = threading.Timer(self.seconds, future.set_result, [rollout])
+        timer.daemon = True
+        timer.start()
+        return future
+
+    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+        """Heard."""
+        future: Future[bool] = Future()
+        future.set_result(True)
+        return future
+
+
+def main() -> None:
+    """Measure, and print a table and a line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--tiny", action="store_true", help="try it out on the CPU")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows, first = train(args.steps, Path(folder), tiny=args.tiny)
+    columns = ("step_time", "seconds_generate", "seconds_wait", "seconds_update", "mismatch_mean")
+    print(f"until the first step has ended, with every compilation: {first:.0f} s")
+    print("step " + " ".join(f"{name:>17}" for name in columns))
+    for row in rows:
+        print(f"{row['step']:4} " + " ".join(f"{float(row[name]):17.4f}" for name in columns))
+    ours = median(float(row["step_time"]) for row in rows[1:])
+    memory = 0 if args.tiny else torch.cuda.max_memory_allocated() / 2**30
+    print(f"peak memory {memory:.1f} GiB")
+    result = {
+        "bench": "step_h200",
+        "ours": round(ours, 2),
+        "theirs": PUBLISHED_SECONDS,
+        "ratio": round(PUBLISHED_SECONDS / ours, 1),
+        "unit": "s",
+        "n": len(rows) - 1,
+        "conditions": "theirs is the published 15 minutes, not measured here",
+    }
+    print(json.dumps(result))
+
+
+def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], float]:
+    """Train so many steps; the rows of metrics.csv, and the seconds until the first has ended."""
+    tokens = 24 if tiny else TOKENS
+    model = full_size.bare(**(TINY if tiny else {}))
+    on_cpu = model.device.type == "cpu"
+    if not on_cpu:
+        delta.install()
+    tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
+    sampling = Sampling(temperature=1.0, top_p=0.95, top_k=20, max_completion_tokens=tokens)
+    sizes = {"rollouts_per_step": GROUP, "group_size": GROUP}
+    spec = RunSpec(trainer=Trainer(steps=steps, sampling=sampling, **sizes))
+    plan = batches.plan(spec, whole=True)
+    config = settings.config(spec, plan, out, on_cpu=on_cpu)
+    drawn = decoding(sampling, builtin=False)
+    prompt = tuple(torch.randint(100, model.config.vocab_size, (32 if tiny else PROMPT,)).tolist())
+
+    def engine(of: Any) -> engines.Engine:
+        return engines.build("static", of, drawn, NEVER, pad=0)[1]
+
+    painter = Painter(
+        engine=engine(model),
+        decode=lambda tokens: str(len(tokens)),
+        env=Answers(),
+        run="bench",
+        seed_of=lambda step, attempt, row: batches.row_seed(1, step, attempt, row),
+        stop=lambda: None,
+    )
+    session = trainer.Session(
+        batches=plan,
+        painter=painter,
+        groups_of=lambda step: [Group(0, "a daisy", batches.draw_seed(1, step, 0), prompt)],
+        artifacts=artifacts.Artifacts(out),
+        progress=Progress("bench", steps),
+        limits=trainer.Limits(False, 3, 5, 0.0, 1),
+        stopping=lambda: False,
+        flat_steps_teach=False,
+    )
+    loaded = policy.Policy(model, tokenizer, NEVER, full_size.lora())
+    chats = [{"prompt": [{"role": "user", "content": "a daisy"}]}] * (steps * GROUP)
+    began = time.perf_counter()
+    grpo = trainer.build(loaded, config, Dataset.from_list(chats), session)
+    painter.engine = engine(grpo.adapted)
+    grpo.train()
+    whole = time.perf_counter() - began
+    with (out / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return rows, whole - sum(float(row["step_time"]) for row in rows[1:])
+
+
+if __name__ == "__main__":
+    main()
