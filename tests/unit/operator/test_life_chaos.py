@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.unit.operator.world import World, run_spec
 
 from watercolour.api.status import Phase
+from watercolour_operator.lifecycle import decide
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Observed
 from watercolour_operator.plan import Plan
@@ -168,6 +169,7 @@ class Life(RuleBasedStateMachine):
     def _check(self, observed: Observed, plan: Plan) -> None:
         """What is true of every plan, whatever it was made from."""
         status = plan.status
+        assert decide(observed, self.world.settings) == plan, "the same picture, the same plan"
         if not plan.active:
             assert (plan.scorer, plan.judge, plan.env, plan.attempt) == (0, 0, 0, None)
         assert sum(1 for one in status.attempts if one.counted) <= MAX_RESTARTS + 1
