@@ -59,8 +59,8 @@ def refusal(found: Sequence[Active]) -> str:
             "Suspend each one, which keeps its files and its place:",
             *(f"  {command(run)}" for run in found[:3]),
             *(["  …"] if len(found) > 3 else []),
-            "or let the release do it: helm upgrade with --set uninstall.runs=Suspend. Then "
-            "uninstall again. `helm uninstall --no-hooks` leaves the runs to themselves.",
+            "or let the release do it: helm upgrade --reuse-values --set uninstall.runs=Suspend. "
+            "Then uninstall again. `helm uninstall --no-hooks` leaves the runs to themselves.",
         ]
     )
 

@@ -58,6 +58,8 @@ def volume(name: str) -> Manifest:
         "capacity": {"storage": "100Gi"},
         "accessModes": ["ReadWriteOnce"],
         "hostPath": {"path": f"/nowhere/{name}"},
+        # Reserved: claims that other tests have left wait for any volume.
+        "claimRef": {"namespace": name, "name": "peony-artifacts"},
     }
     kind = {"apiVersion": "v1", "kind": "PersistentVolume"}
     return {**kind, "metadata": {"name": name}, "spec": spec}

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.chart.conftest import CHART, NAMESPACE, ROOT, Render, config, kinds, named, pod_specs
+from tests.chart.conftest import (
+    CHART,
+    NAMESPACE,
+    ROOT,
+    Helm,
+    Render,
+    config,
+    kinds,
+    named,
+    pod_specs,
+)
 
 from watercolour_operator import names
 
@@ -217,6 +228,11 @@ def test_the_network_policy_shuts_the_namespace_but_for_the_operator(render: Ren
     assert operator["podSelector"]["matchLabels"].items() <= labels.items()
     blocks = [peer["ipBlock"]["cidr"] for peer in operator["egress"][0]["to"]]
     assert blocks == ["10.96.0.1/32", "10.0.0.10/32"]
+    dns = operator["egress"][1]
+    assert {(port["port"], port["protocol"]) for port in dns["ports"]} == {
+        (number, protocol) for number in (53, 5353) for protocol in ("UDP", "TCP")
+    }
+    assert {"ipBlock": {"cidr": "169.254.20.10/32"}} in dns["to"]
     ports = {port["port"] for rule in operator["egress"] for port in rule["ports"]}
     assert {names.PORTS[part] for part in names.Component} <= ports
     scrapers = operator["ingress"][0]["from"][0]["namespaceSelector"]["matchLabels"]
@@ -293,3 +309,33 @@ def test_objects_are_called_after_the_release(release: str, name: str, helm_alon
     assert config(found)["leaseName"] == f"{name}-operator"
     lease = named(found, "Role", "-lease")["rules"][1]
     assert lease["resourceNames"] == [f"{name}-operator"]
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("defaults", "looks after the runs of every namespace."),
+        ("defaults", "rollout status daemonset/watercolour-seccomp-profile"),
+        ("namespaces", "looks after the runs of paint-a, paint-b."),
+        ("single", "Left to a cluster administrator"),
+        ("gvisor", "Careful: renderers get RuntimeDefault"),
+        ("bare", "The definition of WatercolourRun is not part of this release"),
+        ("bare", "Careful: nothing refuses a renderer pod without walls"),
+        ("uninstall-leave", "Careful: after `helm uninstall` running runs go on"),
+    ],
+)
+def test_the_notes_say_what_runs_and_what_is_risky(
+    file: str, words: str, helm_alone: Helm, tmp_path: Path
+) -> None:
+    values = str(CHART / "ci" / f"{file}-values.yaml")
+    text = helm_alone(
+        "install",
+        "watercolour",
+        str(CHART),
+        *("--namespace", NAMESPACE, "--values", values, "--dry-run=client"),
+        kubeconfig=tmp_path / "none",
+    )
+    notes = text.partition("\nNOTES:\n")[2]
+    assert words in notes
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/watercolour-operator" in notes
+    assert ("Careful" in notes) is (file in {"gvisor", "bare", "uninstall-leave"})

@@ -115,14 +115,13 @@ ELSEWHERE = re.compile(r" logs | top |\.kueue\.x-k8s\.io|^export ")
 
 def tried(command: str) -> str:
     """The command as it can be tried: nothing of it stays but an empty namespace."""
-    if command.startswith("helm "):
-        verb = re.compile(r"^helm (install|upgrade --install|upgrade)\b")
-        return verb.sub(
-            "helm template", re.sub(r"^helm uninstall", "helm uninstall --dry-run", command)
-        )
     if "| kubectl apply" in command:
         # What is there is Helm's here.
         return f"{command} --dry-run=server --force-conflicts"
+    if command.startswith("helm uninstall"):
+        return f"{command} --dry-run"
+    if command.startswith("helm "):
+        return re.sub(r"^helm (install|upgrade --install|upgrade)\b", "helm template", command)
     writes = re.compile(r"^kubectl (-n \S+ )?(apply|delete|label|patch) ")
     if writes.search(command) and "--dry-run" not in command:
         return f"{command} --dry-run=server"
