@@ -15,6 +15,9 @@ from watercolour_operator.observed import Demand, Load
 #: Largest number of renders that is believed.
 MOST_RENDERS = 1_000_000
 
+#: What /progress says beyond status.progress and other parts of the status show.
+BESIDES = ("lastCheckpointStep", "bestRollout")
+
 REASONS = {reason.value: reason for reason in Reason}
 
 Said = Mapping[str, Any]
@@ -30,10 +33,10 @@ def read(body: bytes) -> Said | None:
 
 
 def progress(said: Said | None) -> Progress | None:
-    """The fields of status.progress, and no others; None when one of them is wrong."""
+    """The fields of status.progress and ``BESIDES``, no others; None when one of them is wrong."""
     if said is None:
         return None
-    known = (info.alias or name for name, info in Progress.model_fields.items())
+    known = (*(info.alias or name for name, info in Progress.model_fields.items()), *BESIDES)
     try:
         return Progress.model_validate({key: said[key] for key in known if key in said})
     except ValidationError:

@@ -158,7 +158,8 @@ def reopen(folder: Path, step: int) -> Artifacts:
     for file in rollout_files(folder):
         _set_aside_if_damaged(file)
     artifacts = Artifacts(folder, rows)
-    write_text(path, table(rows))
+    if step or path.exists():
+        write_text(path, table(rows))
     return artifacts
 
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -127,8 +127,16 @@ def is_whole(checkpoint: Path) -> bool:
     return all(present.get(name) == size for name, size in manifest.items())
 
 
-def latest(run: Path) -> Path:
-    """The newest whole checkpoint.
+@overload
+def latest(run: Path) -> Path: ...
+
+
+@overload
+def latest(run: Path, *, missing_ok: bool) -> Path | None: ...
+
+
+def latest(run: Path, *, missing_ok: bool = False) -> Path | None:
+    """The newest whole checkpoint; None if there is none and that may be.
 
     Raises:
         InputError: there is none (CheckpointMissing).
@@ -137,6 +145,8 @@ def latest(run: Path) -> Path:
         if is_whole(checkpoint):
             return checkpoint
         log.warning("%s: %s is not whole and is passed over.", Reason.ARTIFACTS_DAMAGED, checkpoint)
+    if missing_ok:
+        return None
     raise InputError(
         Reason.CHECKPOINT_MISSING,
         f"--resume: {run / FOLDER} holds no whole checkpoint.",

@@ -25,6 +25,7 @@ RECENT = 20
 GAUGES = {
     "step": "Optimizer steps done.",
     "steps": "Optimizer steps wanted.",
+    "lastCheckpointStep": "Step of the newest whole checkpoint.",
     "etaSeconds": "Seconds left, by the median of recent steps.",
     "rewardMean": "Mean reward of the newest step.",
     "rewardAdjusted": "Mean reward of the newest step with the draw's difficulty taken out.",
@@ -50,6 +51,8 @@ class Progress:
     rollouts: int = 0
     unscored: int = 0
     best: float | None = None
+    #: Step of the newest whole checkpoint, and its folder.
+    checkpoint: tuple[int, Path] | None = None
     _durations: deque[float] = field(default_factory=lambda: deque[float](maxlen=RECENT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,6 +61,16 @@ class Progress:
         with self._lock:
             self.phase = phase
             self.figures |= figures
+
+    def saved(self, step: int, folder: Path) -> None:
+        """There is a whole checkpoint of so many steps."""
+        with self._lock:
+            self.checkpoint = (step, folder)
+
+    def resumed(self, step: int) -> None:
+        """So many steps were done by earlier attempts."""
+        with self._lock:
+            self.step = step
 
     def step_done(self, row: Mapping[str, Any], rollouts: int) -> None:
         """Take in a row of metrics.csv."""
@@ -85,11 +98,14 @@ class Progress:
         with self._lock:
             left = median(self._durations) * (self.steps - self.step) if self._durations else None
             figures = self.figures
+            saved, folder = self.checkpoint or (None, None)
             return {
                 "run": self.run,
                 "phase": self.phase,
                 "step": self.step,
                 "steps": self.steps,
+                "lastCheckpointStep": saved,
+                "checkpoint": None if folder is None else str(folder),
                 "etaSeconds": left,
                 "unscoredRate": self.unscored / self.rollouts if self.rollouts else None,
                 "rewardBest": self.best,

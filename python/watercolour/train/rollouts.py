@@ -111,6 +111,8 @@ class Painter:
     seed_of: Callable[[int, int, int], int]
     stop: Stop
     attempts: int = GROUP_ATTEMPTS
+    #: Told when all rows are complete and only paintings are awaited.
+    generated: Callable[[], None] = lambda: None
 
     def paint(self, step: int, groups: Sequence[Group], size: int) -> Painted:
         """Complete and evaluate every group; groups without any value once more."""
@@ -123,6 +125,7 @@ class Painter:
             began = time.perf_counter()
             futures = self._generate(step, attempt, groups, places, size, rows)
             ended = time.perf_counter()
+            self.generated()
             self._await(list(futures.values()))
             for place, future in futures.items():
                 group = groups[place // size]

@@ -2,6 +2,9 @@
 
     python -m watercolour.train.run --spec run.yaml --env URL --out runs/NAME [--resume]
 
+In a pod its last words go to the termination log, as one line of JSON: what the operator shows of
+an attempt that has ended.
+
 Exit status: 0 all steps done, 143 stopped by SIGTERM after a checkpoint, 130 by SIGINT after a
 checkpoint, 1 the input is at fault, 3 the infrastructure is.
 """
@@ -22,7 +25,7 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import progress
+from watercolour.train import last_words, progress
 
 log = logs.get(__name__)
 
@@ -56,18 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stopping = Stopping()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stopping.handle)
+    shown = progress.Progress("", 0)
     try:
-        wanted = load.run(args.spec)
-        refuse_begun(args.out, resume=args.resume)
-        shown = progress.Progress(wanted.metadata.name, wanted.spec.trainer.steps)
-        with progress.served(shown, args.host, args.port, args.announce):
-            return train(wanted, args, shown, stopping)
+        attempt(args, shown, stopping)
     except InterruptedRun as stopped:
         log.info("%s: %s", stopped.reason, stopped)
+        last_words.write(args.termination_log, last_words.of_failure(stopped, shown))
         return stopping.exit_code
     except WatercolourError as error:
         log.error("%s: %s", error.reason, error)
+        last_words.write(args.termination_log, last_words.of_failure(error, shown))
         return error.exit_code
+    except Exception as error:
+        last_words.write(args.termination_log, last_words.of_failure(error, shown))
+        raise
+    last_words.write(args.termination_log, last_words.of_success(args.out, shown))
+    return 0
+
+
+def attempt(args: argparse.Namespace, shown: progress.Progress, stopping: Stopping) -> None:
+    """One attempt at the run, its progress served meanwhile."""
+    wanted = load.run(args.spec)
+    shown.run, shown.steps = wanted.metadata.name, wanted.spec.trainer.steps
+    refuse_begun(args.out, resume=args.resume or args.resume_if_any)
+    with progress.served(shown, args.host, args.port, args.announce):
+        train(wanted, args, shown, stopping)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +91,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--spec", type=Path, required=True, help="the run's specification")
     parser.add_argument("--env", required=True, help="base URL of the environment")
     parser.add_argument("--out", type=Path, required=True, help="the run's folder")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    resume = parser.add_mutually_exclusive_group()
+    resume.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
+    resume.add_argument(
+        "--resume-if-any",
+        action="store_true",
+        help="go on from the last checkpoint or, without one, begin anew in the same folder",
+    )
+    parser.add_argument(
+        "--termination-log",
+        type=Path,
+        metavar="FILE",
+        help=f"receives the last words, one line of JSON (default: {last_words.TERMINATION_LOG}, "
+        "where that exists)",
+    )
     service.add_arguments(parser)
     return parser
 
@@ -99,8 +128,8 @@ def refuse_begun(out: Path, *, resume: bool) -> None:
 
 def train(
     wanted: WatercolourRun, args: argparse.Namespace, shown: progress.Progress, stopping: Stopping
-) -> int:
-    """Load the heavy libraries, train, and say how it ended."""
+) -> None:
+    """Load the heavy libraries and train."""
     shown.enter("loading")
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -113,8 +142,15 @@ def train(
         sessions=max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes),
         timeout_s=spec.env.message_timeout_seconds,
     ) as env:
-        session.run(wanted, args.out, env, shown, stopping, resume=args.resume)
-    return 0
+        session.run(
+            wanted,
+            args.out,
+            env,
+            shown,
+            stopping,
+            resume=args.resume or args.resume_if_any,
+            afresh=args.resume_if_any,
+        )
 
 
 if __name__ == "__main__":

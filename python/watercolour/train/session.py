@@ -49,8 +49,19 @@ def run(
     stopping: Callable[[], bool],
     *,
     resume: bool,
+    afresh: bool = False,
 ) -> None:
     """Train until the last step and write the summary.
+
+    Args:
+        wanted: the run.
+        out: its folder.
+        env: where replies become rollouts.
+        progress: is told how far it is.
+        stopping: whether a stop was asked for.
+        resume: go on from the newest whole checkpoint.
+        afresh: without one, begin anew; what an attempt before the first checkpoint left in the
+            folder is removed.
 
     Raises:
         InputError: the specification, the policy or what is to be resumed is at fault.
@@ -65,21 +76,25 @@ def run(
         delta.install()
     plan = batches.plan(spec, whole=policy.small or not on_cpu)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
-    resumed = checkpoint.latest(out) if resume else None
+    resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
     ask = partial(tokens_of, spec, policy)
     engine_for = partial(_engine, spec, policy, config.cache_implementation)
     painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping)
+    painter.generated = partial(progress.enter, "painting")
     if resumed is None and spec.trainer.guards.probes:
         progress.enter("preflight")
         found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
         progress.enter("preflight", preflight=asdict(found))
         write_preflight(out, found)
     steps = checkpoint.step_of(resumed) if resumed else 0
+    if resumed:
+        progress.resumed(steps)
+        progress.saved(steps, resumed)
     session = Session(
         batches=plan,
         painter=painter,
         groups_of=partial(groups_of, spec, plan, ask),
-        artifacts=artifacts.reopen(out, steps) if resumed else artifacts.Artifacts(out),
+        artifacts=artifacts.reopen(out, steps) if resume else artifacts.Artifacts(out),
         progress=progress,
         limits=_limits(spec),
         stopping=stopping,

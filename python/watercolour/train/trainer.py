@@ -185,7 +185,10 @@ class Trainer(GRPOTrainer):
 
         memory = replace(session.memory, seconds=session.seconds())
         folder = session.artifacts.folder
-        return checkpoint.write(folder, step, session.limits.keep_checkpoints, fill, memory)
+        session.progress.enter("saving")
+        written = checkpoint.write(folder, step, session.limits.keep_checkpoints, fill, memory)
+        session.progress.saved(step, written)
+        return written
 
 
 def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Session) -> Trainer:
@@ -194,7 +197,7 @@ def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Sessi
     def rollout_func(_prompts: list[Any], trainer: Any) -> dict[str, Any]:
         step = trainer.state.global_step
         groups = session.groups_of(step)
-        session.progress.enter("painting")
+        session.progress.enter("generating")
         painted = session.painter.paint(step, groups, session.batches.group_size)
         session.progress.enter("updating")
         session.painted = painted

@@ -59,7 +59,7 @@ async def test_each_part_is_asked_at_its_own_path() -> None:
         draining = request.method == "POST"
         return web.json_response(
             {"slots": 2, "busy": 1, "draining": draining, "queued": 3, "inflight": 1}
-            | {"announced": 4, "step": 7, "steps": 9, "more": "x"}
+            | {"announced": 4, "step": 7, "steps": 9, "more": "x", "lastCheckpointStep": 5}
         )
 
     async with asking(answer) as source:
@@ -69,7 +69,8 @@ async def test_each_part_is_asked_at_its_own_path() -> None:
         assert await source.demand("ns", "run", pod(Component.ENV)) == Demand(3, 1, 4)
         progress = await source.progress("ns", "run", pod(Component.TRAINER))
     assert progress is not None
-    assert (progress.step, progress.steps, progress.model_extra) == (7, 9, {})
+    assert (progress.step, progress.steps) == (7, 9)
+    assert progress.model_extra == {"lastCheckpointStep": 5}
     assert asked == [
         "GET /ns/run/renderers/one/v1/load",
         "POST /ns/run/renderers/one/v1/drain",

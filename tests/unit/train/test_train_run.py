@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason
 from watercolour.api.status import Progress as Shape
-from watercolour.train import progress, run
+from watercolour.train import last_words, progress, run
 from watercolour.train.metrics import COLUMNS
 from watercolour.train.progress import Progress
 
@@ -55,21 +57,29 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "metrics.csv").touch()
-    process = start(tmp_path)
+    log = tmp_path / "termination-log"
+    process = start(tmp_path, "--termination-log", str(log))
     _, said = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "RunExists" in said
     assert "--resume" in said
+    words = json.loads(log.read_text())
+    assert (words["reason"], words["step"]) == ("RunExists", 0)
+    assert words["steps"] > 0
+    assert "holds a run already" in words["message"]
 
 
 def test_sigterm_before_the_first_step_ends_with_143(tmp_path: Path) -> None:
     announce = tmp_path / "announce"
-    process = start(tmp_path, "--announce", str(announce))
+    log = tmp_path / "termination-log"
+    process = start(tmp_path, "--announce", str(announce), "--termination-log", str(log))
     while not announce.exists():
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=240)
     assert process.returncode == 143
+    words = json.loads(log.read_text())
+    assert (words["reason"], words["lastCheckpointStep"]) == ("Interrupted", None)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -79,3 +89,45 @@ def test_the_exit_code_tells_the_signal(number: signal.Signals, code: int) -> No
     stopping.handle(number, None)
     assert stopping()
     assert stopping.exit_code == code
+
+
+def test_the_last_words_of_a_success_tell_what_it_came_to(tmp_path: Path) -> None:
+    best = {"step": 7, "reward": 0.6, "painting": "paintings/00007/03.png"}
+    (tmp_path / "summary.json").write_text(
+        json.dumps({"reward_first_fifth": 0.31, "reward_last_fifth": 0.52, "best_rollout": best})
+    )
+    shown = Progress("test", 10, step=10)
+    shown.saved(10, tmp_path / "checkpoints" / "checkpoint-10")
+    last_words.write(tmp_path / "log", last_words.of_success(tmp_path, shown))
+    words = json.loads((tmp_path / "log").read_text())
+    assert words["reason"] == "Succeeded"
+    assert words["message"] == "10 steps, reward 0.31 → 0.52."
+    assert (words["step"], words["steps"], words["lastCheckpointStep"]) == (10, 10, 10)
+    assert words["best_rollout"] == best
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "message"),
+    [
+        (InfrastructureError(Reason.DISK_FULL, "No space.", remedy="Make room."), "DiskFull", "No"),
+        (ValueError("seven"), "InternalError", "ValueError: seven"),
+    ],
+)
+def test_the_last_words_of_a_failure_name_its_reason(
+    tmp_path: Path, error: Exception, reason: str, message: str
+) -> None:
+    last_words.write(tmp_path / "log", last_words.of_failure(error, Progress("test", 10, step=4)))
+    words = json.loads((tmp_path / "log").read_text())
+    assert (words["reason"], words["step"]) == (reason, 4)
+    assert words["message"].startswith(message)
+
+
+def test_last_words_fit_into_the_termination_log(tmp_path: Path) -> None:
+    error = ValueError("€" * 100_000)
+    last_words.write(tmp_path / "log", last_words.of_failure(error, Progress("test", 1)))
+    assert len((tmp_path / "log").read_bytes()) <= last_words.LONGEST
+    assert json.loads((tmp_path / "log").read_text())["reason"] == "InternalError"
+
+
+def test_a_termination_log_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
+    last_words.write(tmp_path, last_words.of_failure(ValueError(), Progress("test", 1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,11 @@ def train(
     stage: Stage,
     *,
     resume: bool = False,
+    afresh: bool = False,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Progress:
     progress = Progress("test", run.spec.trainer.steps)
-    session.run(run, out, stage, progress, stopping, resume=resume)
+    session.run(run, out, stage, progress, stopping, resume=resume, afresh=afresh)
     return progress
 
 
@@ -99,6 +101,35 @@ def test_a_resumed_run_ends_where_a_straight_one_ends(
     assert equal(weights(broken, 4), weights(straight, 4))
     assert optimizer(broken, 4)[0]["exp_avg"].equal(optimizer(straight, 4)[0]["exp_avg"])
     assert json.loads((broken / "summary.json").read_text())["rollouts"] == 32
+
+
+def test_an_attempt_after_one_that_left_no_checkpoint_begins_anew(
+    wanted: Make, stage: Stage, tmp_path: Path
+) -> None:
+    """As in a cluster: the first attempt was killed in its third step and had saved nothing."""
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    train(wanted(steps=2), straight, stage)
+    train(wanted(steps=3), killed, Stage())
+    shutil.rmtree(killed / "checkpoints")
+    with pytest.raises(InputError, match="no whole checkpoint"):
+        train(wanted(steps=2), killed, Stage(), resume=True)
+    progress = train(wanted(steps=2), killed, Stage(), resume=True, afresh=True)
+    assert rows(killed) == rows(straight)
+    assert equal(weights(killed, 2), weights(straight, 2))
+    assert not (killed / "rollouts" / "00002.parquet").exists()
+    assert progress.reply()["lastCheckpointStep"] == 2
+
+
+def test_progress_tells_the_newest_checkpoint_and_where_a_resumed_run_stands(
+    wanted: Make, stage: Stage, tmp_path: Path
+) -> None:
+    first = train(wanted(steps=2, checkpointEvery=1), tmp_path, stage).reply()
+    folder = tmp_path / "checkpoints" / "checkpoint-2"
+    assert (first["lastCheckpointStep"], first["checkpoint"]) == (2, str(folder))
+    progress = Progress("test", 3)
+    with pytest.raises(InterruptedRun):
+        session.run(wanted(steps=3), tmp_path, Stage(), progress, lambda: True, resume=True)
+    assert progress.reply()["step"] == progress.reply()["lastCheckpointStep"] == 2
 
 
 def test_a_wholly_unscored_step_moves_neither_weights_nor_momentum(
