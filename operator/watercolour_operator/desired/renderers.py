@@ -53,6 +53,7 @@ def _args(run: Run, settings: Settings) -> Iterator[str]:
     spec = run.spec.renderers
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.RENDERERS]))
     yield from ("--slots", str(spec.slots))
+    yield from ("--grace-seconds", str(math.ceil(spec.deadline_seconds) + 2))
     yield from ("--network-canary", spec.network_canary)
     if spec.network_canary != "Off":
         yield from ("--canary-address", settings.canary_address or API_SERVER)

@@ -95,7 +95,8 @@ def _args(run: Run, *, resume: bool) -> Iterator[str]:
     yield from ("--env", services.url(identity(run, Component.ENV)))
     yield from ("--out", storage.run_folder(run))
     if resume:
-        yield "--resume"
+        # The attempts before may have ended without a checkpoint.
+        yield "--resume-if-any"
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.TRAINER]))
 
 

@@ -103,8 +103,10 @@ def _patience(spec: RunSpec) -> float:
 
 
 def total(demand: Demand | None) -> int:
-    """Sketches that wait, are painted or are announced; 0 also when nothing is known."""
-    return 0 if demand is None else demand.queued + demand.inflight + demand.announced
+    """All that will be or has to be scored; 0 also when nothing is known."""
+    if demand is None:
+        return 0
+    return demand.queued + demand.inflight + demand.announced + demand.scoring
 
 
 def _awake(case: Case, spec: RunSpec, last_demand: datetime | None) -> bool:

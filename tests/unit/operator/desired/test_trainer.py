@@ -30,8 +30,8 @@ def test_the_attempt_stands_on_the_job_and_on_its_pod() -> None:
 
 
 def test_an_attempt_that_goes_on_says_so() -> None:
-    assert "--resume" not in container(build(), NAME)["args"]
-    assert "--resume" in container(build(wanted=plan(resume=True)), NAME)["args"]
+    assert "--resume-if-any" not in container(build(), NAME)["args"]
+    assert "--resume-if-any" in container(build(wanted=plan(resume=True)), NAME)["args"]
 
 
 def test_the_command_line_is_one_that_the_trainer_reads() -> None:
@@ -40,7 +40,7 @@ def test_the_command_line_is_one_that_the_trainer_reads() -> None:
     found = container(build(wanted=plan(resume=True)), NAME)
     args = run._parser().parse_args(found["args"])  # pyright: ignore[reportPrivateUsage]
     assert (args.env, str(args.out)) == ("http://peonies-env:8000", "/artifacts/runs/peonies")
-    assert (args.host, args.port, args.resume) == ("0.0.0.0", 8000, True)
+    assert (args.host, args.port, args.resume_if_any) == ("0.0.0.0", 8000, True)
 
 
 def test_a_queue_gets_a_suspended_job_and_nobody_else_does() -> None:
