@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -85,6 +86,7 @@ class Api:
     """The API server, as the rest of the operator sees it."""
 
     client: kubernetes_client.ApiClient
+    session: aiohttp.ClientSession
     #: Seconds of one call before it counts as failed.
     request_seconds: float
     rate: Bucket
@@ -138,7 +140,8 @@ class Api:
         """
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._send(method, path, "*/*", None, JSON, seconds)
+                limit = aiohttp.ClientTimeout(total=seconds)
+                answer = await self._send(method, path, "*/*", None, JSON, limit)
                 async with answer:
                     text = await short(answer.content)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -218,7 +221,8 @@ class Api:
         began, status = time.monotonic(), 0
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._send(method, path, accept, body, content, seconds)
+                limit = aiohttp.ClientTimeout(total=seconds)
+                answer = await self._send(method, path, accept, body, content, limit)
                 async with answer:
                     status = answer.status
                     text = await answer.read()
@@ -231,15 +235,22 @@ class Api:
         return json.loads(text)
 
     async def _send(
-        self, method: str, path: str, accept: str, body: Raw | None, content: str, timeout: Any
+        self, method: str, path: str, accept: str, body: Raw | None, content: str, limit: Any
     ) -> aiohttp.ClientResponse:
         headers = {"Accept": accept, "Content-Type": content}
-        url = self.host + path
+        rest, url = self.client.rest_client, self.host + path
         await self.client.update_params_for_auth(headers, [], ["BearerToken"], url, method, None)
-        answer = await self.client.rest_client.request(
-            method, url, headers=headers, body=body, _request_timeout=timeout
+        # Not by the client's own `request`: it writes YAML as JSON that YAML cannot always read.
+        return await self.session.request(
+            method,
+            url,
+            headers=headers,
+            data=None if body is None else _encoded(body, content),
+            timeout=limit,
+            proxy=rest.proxy,
+            proxy_headers=rest.proxy_headers,
+            server_hostname=self.client.configuration.tls_server_name,
         )
-        return answer.response
 
     @asynccontextmanager
     async def watch(
@@ -287,6 +298,25 @@ async def short(content: aiohttp.StreamReader) -> bytes:
         if len(body) > LONGEST_ANSWER:
             raise aiohttp.ClientPayloadError(f"longer than {LONGEST_ANSWER} bytes")
     return body
+
+
+def _encoded(body: Raw, content: str) -> bytes:
+    """The body as JSON; for a server-side apply in the way in which it is YAML too.
+
+    YAML knows no pairs of surrogates: what lies beyond U+FFFF has an escape of its own.
+    """
+    if content != APPLY:
+        return json.dumps(body).encode()
+    text = json.dumps(body, ensure_ascii=False)
+    return _BEYOND_ASCII.sub(_escaped, text).encode("ascii")
+
+
+_BEYOND_ASCII = re.compile("[^\x00-\x7e]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\U{code:08x}" if code > 0xFFFF else f"\\u{code:04x}"
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncGenerator[Raw]:
@@ -345,8 +375,8 @@ async def connect(
             f"{where} cannot be used: {error}. Name another with --kubeconfig."
         ) from error
     async with kubernetes_client.ApiClient(settings) as client:
-        client.rest_client.pool_manager = _session(client.rest_client.ssl_context)
-        yield Api(client, request_seconds, Bucket(per_second, burst))
+        session = client.rest_client.pool_manager = _session(client.rest_client.ssl_context)
+        yield Api(client, session, request_seconds, Bucket(per_second, burst))
 
 
 def _session(tls: ssl.SSLContext) -> aiohttp.ClientSession:
