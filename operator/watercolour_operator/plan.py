@@ -39,7 +39,7 @@ class Plan:
     #: Attempt whose Job is wanted; None wants no trainer. A Job that was observed is never
     #: applied again: its template cannot change.
     attempt: int | None = None
-    #: Whether that attempt goes on from a checkpoint.
+    #: Whether that attempt goes on from a checkpoint, if there is one.
     resume: bool = False
     env: int = 0
     scorer: int = 0

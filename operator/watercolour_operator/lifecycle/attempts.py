@@ -167,11 +167,10 @@ def _gone_on(record: Attempt, observed: Observed, patience: float) -> Attempt:
     pod, progress = runner(observed, record.number), observed.progress
     if pod and pod.started and progress is not None:
         first = record.first_step
-        if first is None:
+        if first is None and (record.number == 1 or record.resumed is False):
             # Who begins anew begins with 0, however far it is when it is first heard.
-            anew = record.number == 1 or record.resumed is False
-            first = 0 if anew else progress.step
-        last = max(record.last_step or 0, first, progress.step)
+            first = 0
+        last = max(record.last_step or 0, first or 0, progress.step)
         changes = {"first_step": first, "last_step": last}
     stopping = _stopping(observed.status)
     if stopping is not None:
@@ -236,7 +235,10 @@ def _sign(record: Attempt) -> Reason | None:
 def _closed(record: Attempt, ending: Ending, now: datetime, spec: RunSpec | None) -> Attempt:
     ended = ending.pod.ended if ending.pod and ending.pod.ended else now
     reached = ending.words.step
-    last = record.last_step if reached is None else max(record.last_step or 0, reached)
+    last = record.last_step
+    if reached is not None:
+        # A resumed trainer that ended before its first step counts from 0.
+        last = max(last or 0, record.first_step or 0, reached)
     forgiven = spec is None or spec.restart_policy.ignore_disruptions
     counted = ending.own_fault or (ending.reason in endings.DISRUPTIONS and not forgiven)
     changes = {

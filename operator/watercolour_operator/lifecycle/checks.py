@@ -117,7 +117,7 @@ def failed(case: Case) -> Verdict | None:
     reason = known(newest.reason) or Reason.TRAINER_FAILED
     said = failures.fact(case)
     todo = failures.remedy(reason)
-    if reason in FINAL or (reason is Reason.RUN_EXISTS and newest.number == 1):
+    if reason in FINAL:
         message = f"{said}. Another attempt would end alike. {todo}".strip()
         return Verdict(Phase.FAILED, reason, message)
     limit = spec.restart_policy.max_restarts

@@ -37,7 +37,7 @@ def _plan(case: Case, verdict: Verdict, wanted: Replicas, status: Status) -> Pla
         spec=case.spec,
         hold=verdict.hold,
         attempt=verdict.attempt.number if verdict.attempt else None,
-        resume=bool(verdict.attempt and verdict.attempt.resumed),
+        resume=_resumes(verdict),
         env=wanted.env,
         scorer=wanted.scorer,
         judge=wanted.judge,
@@ -49,6 +49,12 @@ def _plan(case: Case, verdict: Verdict, wanted: Replicas, status: Status) -> Pla
         delete_run=run_left is not None and run_left <= 0,
         again_seconds=waking.again(case, verdict, wanted),
     )
+
+
+def _resumes(verdict: Verdict) -> bool:
+    """Whether the trainer looks for a checkpoint: in every attempt that does not begin anew."""
+    attempt = verdict.attempt
+    return attempt is not None and attempt.number > 1 and attempt.resumed is not False
 
 
 def _farewell(case: Case) -> Plan:

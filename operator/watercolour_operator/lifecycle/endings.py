@@ -27,11 +27,14 @@ FINAL = frozenset(
         Reason.INVALID_INPUT,
         Reason.UNKNOWN_RECIPE,
         Reason.INVALID_POOL,
+        Reason.RUN_EXISTS,
         Reason.POLICY_TOO_WEAK,
         Reason.POLICY_COLLAPSED,
         Reason.VERSION_SKEW,
     }
 )
+#: Reasons in a trainer's last words that say no more than its exit code does.
+UNSPECIFIC = frozenset({Reason.INTERNAL_ERROR, Reason.INTERRUPTED, Reason.SUCCEEDED})
 #: Ends that the cluster brought about.
 DISRUPTIONS = frozenset({Reason.TRAINER_DISRUPTED, Reason.NODE_LOST})
 #: Ends that were wanted: by the training itself, by a person or by the operator.
@@ -92,7 +95,8 @@ def of(pods: Sequence[Pod], *, complete: bool, sign: Reason | None) -> Ending:
     if pod.exit_code in STOPPED:
         fact = f"Something stopped the trainer by a signal (exit code {pod.exit_code})"
         return Ending(Reason.TRAINER_DISRUPTED, fact, pod, said)
-    return Ending(said.reason or Reason.TRAINER_FAILED, _failed(pod, said), pod, said)
+    reason = Reason.TRAINER_FAILED if said.reason in UNSPECIFIC else said.reason
+    return Ending(reason or Reason.TRAINER_FAILED, _failed(pod, said), pod, said)
 
 
 def disrupted(pod: Pod) -> bool:

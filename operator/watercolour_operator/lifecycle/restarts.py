@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Attempt, Phase
 from watercolour_operator.lifecycle import endings
@@ -58,20 +57,14 @@ def _told(case: Case) -> int | None:
 
 def next_attempt(case: Case, spec: RunSpec) -> Attempt:
     """The record of the attempt that begins now."""
-    newest = case.newest
-    resumes = _resumes(case, spec)
+    newest, checkpoint = case.newest, case.ledger.checkpoint
+    number = newest.number + 1 if newest else 1
+    anew = number == 1 or not spec.trainer.resume
     return Attempt(
-        number=newest.number + 1 if newest else 1,
-        resumed=resumes,
+        number=number,
+        # A checkpoint that was never heard of may be there all the same.
+        resumed=False if anew else (True if checkpoint is not None else None),
         # In a queue its clock stands until it is let in.
         started=None if spec.queue_name else stamp(case.now),
-        first_step=case.ledger.checkpoint if resumes else 0,
+        first_step=0 if anew else checkpoint,
     )
-
-
-def _resumes(case: Case, spec: RunSpec) -> bool:
-    """Whether it goes on from a checkpoint: one was heard of, or the last attempt met its files."""
-    newest = case.newest
-    if newest is None or not spec.trainer.resume or newest.reason == Reason.CHECKPOINT_MISSING:
-        return False
-    return case.ledger.checkpoint is not None or newest.reason == Reason.RUN_EXISTS

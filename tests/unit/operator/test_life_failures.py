@@ -31,6 +31,7 @@ def next_starts(world: World, step: int) -> None:
         (1, "Error", "Traceback: ValueError: no", "TrainerFailed"),
         (3, "Error", '{"reason": "InfrastructureDegraded"}', "InfrastructureDegraded"),
         (137, "Error", "", "TrainerFailed"),
+        (1, "Error", '{"reason": "InternalError", "message": "KeyError: x"}', "TrainerFailed"),
     ],
 )
 def test_errors_and_lack_of_memory_count(
@@ -57,6 +58,26 @@ def test_a_preempted_trainer_does_not_count_and_the_next_attempt_waits_for_its_p
         (2, None, None),
     ]
     assert world.said(T.PROGRESSING) == ("True", "Resumed")
+
+
+def test_a_further_attempt_looks_for_a_checkpoint_that_was_never_heard_of() -> None:
+    world = training(step=17)
+    world.evict_trainer()
+    plan = world.live(4)
+    assert (plan.attempt, plan.resume, world.attempt.resumed) == (2, True, None)
+    world.step(16)
+    world.live(2)
+    assert world.phase is Phase.RUNNING
+    assert world.attempt.first_step is None, "it is not known"
+
+
+def test_a_run_that_is_not_to_resume_begins_anew() -> None:
+    world = training(step=17, trainer={"resume": False})
+    world.step(17, lastCheckpointStep=10)
+    world.live(2)
+    world.evict_trainer()
+    plan = world.live(4)
+    assert (plan.attempt, plan.resume, world.attempt.first_step) == (2, False, 0)
 
 
 def test_disruptions_count_when_the_policy_says_so() -> None:
