@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import yaml
 from pydantic import ValidationError
 
-from watercolour.api import load
+from watercolour.api import load, yaml_text
 from watercolour.api.errors import InputError
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Phase, Status
@@ -223,10 +225,16 @@ def _spec_in(text: str | None) -> bytes | None:
     """The specification of a run.yaml, as JSON; None when it cannot be read."""
     if text is None:
         return None
-    try:
-        from watercolour.api.yaml_text import mapping
+    for reader in (_quickly, yaml_text.mapping):
+        try:
+            whole = load.from_dict(reader(text, names.SPEC_FILE), source=names.SPEC_FILE)
+        except (InputError, yaml.YAMLError):
+            continue
+        return whole.spec.model_dump_json().encode()
+    return None
 
-        found = load.from_dict(mapping(text, names.SPEC_FILE), source=names.SPEC_FILE)
-    except InputError:
-        return None
-    return found.spec.model_dump_json().encode()
+
+def _quickly(text: str, source: str) -> dict[str, Any]:
+    """YAML as libyaml reads it, ten times as fast: enough for what we have written ourselves."""
+    found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found if isinstance(found, dict) else {}
