@@ -83,16 +83,17 @@ class Hpa:
     most: int
     least: int = 0
     stabilization: float = STABILIZATION_SECONDS
-    _next: float = 0.0
+    #: When it syncs next.
+    syncs: float = 0.0
     _metrics: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
     _wishes: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
 
     def __call__(self, world: World) -> None:
         """Take the metric in every second; act on an old one at every sync."""
         self.measure(world)
-        if world.now < self._next:
+        if world.now < self.syncs:
             return
-        self._next = world.now + SYNC_SECONDS
+        self.syncs = world.now + SYNC_SECONDS
         world.scale(self.wish(world))
 
     def measure(self, world: World) -> None:
@@ -139,6 +140,7 @@ class Keda:
                 self._active = world.now
                 if world.wanted == 0:
                     world.scale(1)
+                    self._hpa.syncs = world.now + SYNC_SECONDS
             elif world.wanted and world.now - self._active >= self.cooldown:
                 world.scale(0)
         if world.wanted:
