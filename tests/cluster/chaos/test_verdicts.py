@@ -17,7 +17,7 @@ def run(phase: str = "Succeeded", **status: Any) -> Json:
     told = {
         "phase": phase,
         "conditions": conditions,
-        "attempts": [{"number": 1}],
+        "attempts": [{"number": 1, "job": "j1"}],
         "observedGeneration": 1,
         "lastFailure": {"reason": "TrainerFailed"},
     }
@@ -93,8 +93,9 @@ BOTH = [{"type": kind, "status": "True"} for kind in ("Complete", "Failed")]
         (run("Failed", lastFailure=None), "Failed without a last failure"),
         (run(conditions=[]), "condition Complete"),
         (run(conditions=BOTH), "condition Failed"),
-        (run(attempts=[]), "attempts [], Jobs [1]"),
-        (run(attempts=[{"number": 1}, {"number": 2}]), "attempts [1, 2], Jobs [1]"),
+        (run(attempts=[]), "attempts of Jobs {}, Jobs {'j1': 1}"),
+        (run(attempts=[{"number": 1, "job": "another"}]), "attempts of Jobs {'another': 1}"),
+        (run(attempts=[{"number": 2, "job": "j1"}]), "attempts [2]"),
         (run(observedGeneration=0), "a generation that it has not seen"),
         (run(renderers={"replicas": 2}), "renderers that do not exist"),
     ],

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
-from tests.cluster.ground.api import Api
+from tests.cluster.ground.api import Api, ApiError
 
 Json = dict[str, Any]
 KINDS = ("WatercolourRun", "Pod", "Job", "Deployment", "Lease")
@@ -48,6 +48,8 @@ class Witness:
     api: Api
     namespace: str
     seen: list[Seen] = field(default_factory=list[Seen])
+    #: Why it has not seen everything after all; empty when it has.
+    blind: list[str] = field(default_factory=list[str])
     _over: threading.Event = field(default_factory=threading.Event)
     _news: threading.Condition = field(default_factory=threading.Condition)
 
@@ -92,10 +94,16 @@ class Witness:
                         self._news.notify_all()
             except httpx.TransportError:
                 self._over.wait(0.2)  # the API server is away
+            except Exception as error:
+                # Whatever it is, the verdicts must not be built on what was not seen.
+                self.blind.append(f"{kind}: {error!r}")
+                return
 
     def _events(self, kind: str, since: str) -> Iterator[Json]:
         for event in self.api.events_of(kind, self.namespace, since=since, timeout=20):
             if self._over.is_set():
                 return
-            assert event["type"] != "ERROR", event["object"]
+            if event["type"] == "ERROR":
+                status = event["object"]
+                raise ApiError(status["code"], status["reason"], status["message"])
             yield event

@@ -110,6 +110,7 @@ def stopped(pod: Pod, life: Life, now: str) -> Json:
     """The final status of a pod that was told to end, written before the object goes."""
     pod.deleted = True
     pod.sandbox = False
+    pod.started = pod.started or now  # it may be told to end before its first step
     if not pod.mains[0].ran:
         conditions = _conditions(pod, now)
         unknown = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": LOST}
