@@ -38,8 +38,9 @@ class Settings:
     metrics_namespaces: dict[str, str] = field(default_factory=dict[str, str])
     #: Namespace of the operator's own pods, which pull /progress and /v1/demand.
     operator_namespace: str = "watercolour-system"
-    #: Ask pods through Service DNS (`dns`), from outside the cluster through the API server
-    #: (`proxy`), or at an address of which {namespace}, {run}, {component} and {pod} are filled in.
+    #: Ask pods at their own addresses (`dns`), from outside the cluster through the API server
+    #: (`proxy`), or at an address of which {namespace}, {run}, {component} and {pod} are filled in;
+    #: `scripted`, for tests and simulations alone, reads their answers from annotations.
     reach: str = "dns"
     #: Environment variables for pods that may reach outside: proxies and certificates.
     proxy_env: dict[str, str] = field(default_factory=dict[str, str])
