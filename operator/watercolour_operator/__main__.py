@@ -18,6 +18,7 @@ import sys
 from watercolour import logs
 from watercolour_operator import handlers, options, probes, rights
 from watercolour_operator.cluster.api import NoCluster, connect
+from watercolour_operator.cluster.errors import ApiError
 from watercolour_operator.lease import Lease, LeaseLost
 from watercolour_operator.scaling import sources
 from watercolour_operator.serve import Operator
@@ -39,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     logs.setup("operator")
     try:
         return asyncio.run(_check(args, settings) if args.check else _work(args, settings))
-    except (NoCluster, LeaseLost, OSError) as error:
+    except (ApiError, LeaseLost, NoCluster, OSError) as error:
         log.error("%s", error)
         return INFRASTRUCTURE
 

@@ -105,20 +105,30 @@ class Lease:
         # From before the call: the server may have written it any time after.
         began = awake_clock()
         try:
-            raw = await self.api.get(kinds.LEASE, self.namespace, self.name)
-            if raw is None:
-                await self.api.write_unguarded(
-                    "create", kinds.LEASE, self.namespace, self.name, self._fresh()
-                )
-            elif prevented := self._prevented(raw):
-                return prevented
-            else:
-                await self._put(self._taken(raw))
+            # An answer that comes later than this is of no use: there is time for another try.
+            async with asyncio.timeout(self.seconds / 4):
+                if prevented := await self._write():
+                    return prevented
         except ApiError as error:
             return f"lease {self.namespace}/{self.name}: {error.words}"
+        except TimeoutError:
+            return f"lease {self.namespace}/{self.name}: no answer in time"
         # A third of the duration is the margin between our last write and another's first.
         self._until = began + self.seconds * 2 / 3
         return None
+
+    async def _write(self) -> str:
+        """Make it ours; returns who holds it instead, if anybody does."""
+        raw = await self.api.get(kinds.LEASE, self.namespace, self.name)
+        if raw is None:
+            await self.api.write_unguarded(
+                "create", kinds.LEASE, self.namespace, self.name, self._fresh()
+            )
+        elif prevented := self._prevented(raw):
+            return prevented
+        else:
+            await self._put(self._taken(raw))
+        return ""
 
     def _prevented(self, raw: Raw) -> str:
         """Who holds it validly, if anybody but us."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from watercolour.api.reasons import Reason
 from watercolour.api.status import Status
 from watercolour.logs import get
 from watercolour_operator import desired, events, lifecycle, reporting
@@ -30,6 +31,9 @@ from watercolour_operator.polls import Sources
 from watercolour_operator.settings import Settings
 
 log = get(__name__)
+
+#: Seconds between two looks at a run whose objects have not been listed yet.
+UNLISTED_SECONDS = 0.2
 
 
 class Stale(Exception):
@@ -235,6 +239,9 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> bool:
 
 async def _blind(world: World, run: Run, trouble: Trouble) -> Outcome:
     """Not all objects can be seen: nothing is decided, for what is not seen may well be there."""
+    if trouble.reason is Reason.API_UNAVAILABLE:
+        # The first lists are on their way, or the API server is: nobody could act on it.
+        return Outcome(again=UNLISTED_SECONDS)
     memory = world.memory(run)
     memory.trouble = trouble
     old = status_of(run)
