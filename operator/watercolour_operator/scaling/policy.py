@@ -209,7 +209,7 @@ def _lowered(
     most = max(stock.wanted, len(stock.pods))
     floor = max(most - missing - len(going), len(stock.pods) - victims.removable(stock.pods, safe))
     replicas = max(min(stock.wanted, floor), need)
-    desired = most - missing - len(going)
+    desired = min(most - missing - len(going), replicas)
     fallen = stock.wanted - replicas
     painting = sum(1 for name in going if (load := seen.loads.get(name)) and load.busy)
     if fallen > 0:

@@ -158,6 +158,19 @@ def test_replicas_fall_only_when_the_drained_pod_surely_goes_first() -> None:
     assert costs == {"a": COST_GOING, "b": COST_BUSY}
 
 
+def test_an_idle_pod_is_drained_before_it_may_go_however_cheap_it_is() -> None:
+    """Idle now is not idle for ever: only a drained pod gets nothing more."""
+    pods = [pod("a", deletion_cost=COST_GOING), pod("b")]
+    result = decide(seen(pods, scaling=Scaling(mode="Fixed", max=1)))
+    assert (result.replicas, len(result.drain)) == (2, 1)
+
+
+def test_deletions_that_are_owed_are_taken_back_for_what_is_needed_now() -> None:
+    pods = [pending(name) for name in "abcd"]
+    result = decide(seen(pods, wanted=1, demand=Demand(6, 0, 0)))
+    assert (result.replicas, result.desired) == (3, 3)
+
+
 def test_pods_that_nothing_runs_in_go_without_a_drain() -> None:
     pods = [pod("a"), pending("b"), pod("c", ready=False, waiting_reason="ImagePullBackOff")]
     result = decide(seen(pods, scaling=Scaling(mode="Fixed", max=1)))
