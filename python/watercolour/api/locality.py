@@ -21,7 +21,6 @@ from watercolour.api.spec import WatercolourRun
 
 #: Cluster fields without which the training would be another one, and what to do on one machine.
 REFUSED = {
-    "spec.sft": "Run `watercolour sft` first and name its folder in spec.model.id.",
     "spec.prompts.dataset": "List the subjects in spec.prompts.subjects.",
     "spec.references.dataset": "Download the pool and name its folder in spec.references.pool.",
     "spec.references.claim": "Name the pool's folder in spec.references.pool.",

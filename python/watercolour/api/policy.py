@@ -92,7 +92,8 @@ class Sft(Part):
 
     corpus: Line = Field(
         default="builtin:grammar",
-        description="Pairs of prompt and sketch: `builtin:grammar`, a folder or a hub id.",
+        description="Pairs of subject and sketch: `builtin:grammar`; a folder with pairs.jsonl; "
+        "the folder of a run, whose best rollouts are taken; or a dataset on the hub.",
     )
     examples: Positive = Field(default=1000, description="Pairs drawn from the corpus.")
     epochs: Positive = Field(default=1, description="Passes over those pairs.")

@@ -85,7 +85,7 @@ class RunSpec(Part):
     references: Annotated[References, FIXED] = Field(
         default_factory=References, description="The rated paintings that the judge compares with."
     )
-    sft: Annotated[Sft | None, CLUSTER] = Field(
+    sft: Sft | None = Field(
         default=None, description="A supervised cold start before the first step."
     )
     trainer: Trainer = Field(default_factory=Trainer, description="The training by GRPO.")

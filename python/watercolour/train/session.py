@@ -22,8 +22,10 @@ from watercolour.train import (
     artifacts,
     batches,
     checkpoint,
+    coldstart,
     delta,
     engines,
+    pairs,
     preflight,
     settings,
     summary,
@@ -81,11 +83,6 @@ def run(
     engine_for = partial(_engine, spec, policy, config.cache_implementation)
     painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping)
     painter.generated = partial(progress.enter, "painting")
-    if resumed is None and spec.trainer.guards.probes:
-        progress.enter("preflight")
-        found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
-        progress.enter("preflight", preflight=asdict(found))
-        write_preflight(out, found)
     steps = checkpoint.step_of(resumed) if resumed else 0
     if resumed:
         progress.resumed(steps)
@@ -104,6 +101,13 @@ def run(
     trainer = trainers.build(policy, config, dataset(spec, plan), session)
     # The trainer has wrapped the policy: generation must see the adapter.
     painter.engine = engine_for(trainer.adapted)
+    if resumed is None and spec.sft is not None:
+        _cold_start(spec, policy, trainer, painter, progress, out)
+    if resumed is None and spec.trainer.guards.probes:
+        progress.enter("preflight")
+        found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
+        progress.enter("preflight", preflight=asdict(found))
+        write_preflight(out, found)
     _train(trainer, session, resumed, steps)
     _write_summary(out, session, resumed is not None)
     # Last, so that a disk too full for the final checkpoint costs that alone.
@@ -125,6 +129,47 @@ def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, st
         if trainer.state.global_step > steps:
             trainer.save_whole()
         raise
+
+
+def _cold_start(
+    spec: RunSpec,
+    policy: policies.Policy,
+    trainer: trainers.Trainer,
+    painter: Painter,
+    progress: Progress,
+    out: Path,
+) -> None:
+    """Fine-tune the adapter on pairs of prompt and sketch, and say what came of it."""
+    assert spec.sft is not None
+    subjects = spec.prompts.subjects
+    asked = [subjects[number % len(subjects)] for number in range(coldstart.PROBES)]
+    prompts = [tokens_of(spec, policy, subject) for subject in asked]
+
+    def rate(look: int) -> float:
+        limits, seed = spec.recipe.gate, batches.row_seed(spec.seed, preflight.STEP, look, 0)
+        return coldstart.gate_pass_rate(
+            painter.engine, painter.decode, prompts, limits, seed, painter.stop
+        )
+
+    def tell(step: int, steps: int, loss: float, passing: float | None) -> None:
+        figures = {"step": step, "steps": steps, "loss": loss, "gate_pass_rate": passing}
+        progress.enter("sft", sft=figures)
+
+    progress.enter("sft")
+    found = pairs.load(spec.sft, spec.seed)
+    examples = [reply_tokens(spec, policy, pair) for pair in found]
+    outcome = coldstart.run(trainer.adapted, examples, spec.sft, rate, tell, painter.stop)
+    write_text(out / "sft.json", json.dumps(asdict(outcome), indent=2) + "\n")
+
+
+def reply_tokens(
+    spec: RunSpec, policy: policies.Policy, pair: pairs.Pair
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A prompt and the reply that holds the sketch, as the policy would write it."""
+    plain = prompt.preset(spec.prompts.system, spec.model.id) == "tiny"
+    text = pair.sketch.strip() if plain else f"```javascript\n{pair.sketch.strip()}\n```"
+    reply: list[int] = policy.tokenizer(text, add_special_tokens=False)["input_ids"]
+    return tokens_of(spec, policy, pair.subject), (*reply, policy.tokenizer.eos_token_id)
 
 
 def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int, ...]:
