@@ -165,5 +165,5 @@ def test_the_mark_changes_only_when_a_field_of_ours_does() -> None:
 
     ours = managed({"f:spec": {"f:ports": {}}})
     assert mark(ours) == mark(managed({"f:x": {}}, "kubectl"), ours)
-    assert mark(ours) == mark(ours, managed({"f:y": {}}, subresource="status"))
+    assert mark(ours) == mark(managed({"f:y": {}}, subresource="status"), ours)
     assert mark(ours) != mark(managed({"f:spec": {}}))
