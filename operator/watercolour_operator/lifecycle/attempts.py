@@ -97,13 +97,18 @@ def up_to_date(observed: Observed, spec: RunSpec | None, patience: float) -> Led
     records = {attempt.number: attempt for attempt in observed.status.attempts}
     newest = max((*records, 0))
     # Below a record that exists, a missing one was dropped for its age.
-    records |= {number: Attempt(number=number) for number in seen if number > newest}
+    records |= {number: _lost(number) for number in seen if number > newest}
     ledger = Ledger(
         active_seconds=observed.status.active_seconds, checkpoint=_known_checkpoint(observed)
     )
     for number in sorted(records):
         ledger = _take_in(ledger, records[number], jobs.get(number), observed, spec, patience)
     return replace(ledger, attempts=_kept(ledger.attempts))
+
+
+def _lost(number: int) -> Attempt:
+    """The record of an attempt of which only its Job is known; a first one resumes nothing."""
+    return Attempt(number=number, resumed=False if number == 1 else None)
 
 
 def _take_in(

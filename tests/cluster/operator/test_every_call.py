@@ -85,18 +85,23 @@ def test_a_run_ends_alike_whichever_call_fails(
     calls = sum(1 for call in proxy.calls if _of(namespace)(call))
     assert calls > 40, "a life takes more calls than this"
     cases = list(_cases(namespace, calls))
+    others: list[str] = []
     for batch in _batches(cases, AT_ONCE):
         for case in batch:
             _namespace(api, case.namespace)
             proxy.inject(FAULTS[case.fault], _of(case.namespace), at=case.number)
             _begin(case, api, all_pods, answers)
         for case in batch:
-            assert _end(case, api) == expected, f"{case.fault} at call {case.number}"
+            found = _end(case, api)
+            if found != expected:
+                differing = {key: found[key] for key in found if found[key] != expected[key]}
+                others.append(f"{case.fault} at call {case.number}: {differing}")
         for case in batch:
             api.delete(names.KIND, case.run, case.namespace)
             api.delete("Namespace", case.namespace)
         proxy.clear()
     api.delete(names.KIND, undisturbed.run, namespace)
+    assert others == [], expected
 
 
 def _cases(namespace: str, calls: int) -> Iterator[Case]:
