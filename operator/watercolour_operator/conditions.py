@@ -138,6 +138,9 @@ def _trainer(case: Case, verdict: Verdict) -> Said:
     if pod.scheduled is None:
         return Said("False", Reason.POD_STARTING, "The trainer's pod waits for the scheduler.")
     node = f" on {pod.node}" if pod.node else ""
+    if not pod.ready and case.stepped:
+        words = f"The trainer{node} is not ready any more: it is ending, or too busy to answer."
+        return Said("False", Reason.PROGRESS_UNKNOWN, words)
     if not pod.ready:
         holds = f"{pod.gpus} GPU{'s' if pod.gpus > 1 else ''}" if pod.gpus else "The trainer's pod"
         helpers = _helpers(case)
@@ -219,7 +222,8 @@ def _on_the_way(case: Case, verdict: Verdict) -> Said:
         words = "The trainer is ready but does not answer on /progress, so nothing is known of its "
         words += "steps. See whether the operator may reach its port."
         return Said("Unknown", Reason.PROGRESS_UNKNOWN, words)
-    if verdict.attempt is not None and verdict.attempt.number > 1:
+    attempt = verdict.attempt
+    if attempt is not None and attempt.number > 1 and attempt.resumed is not False:
         return Said("True", Reason.RESUMED, verdict.message)
     return Said("True", Reason.STARTED, verdict.message)
 
@@ -237,13 +241,26 @@ Look = Callable[[Case, Verdict, Replicas], Said | None]
 
 
 def _degraded(case: Case, verdict: Verdict, wanted: Replicas) -> Said:
-    if not verdict.active:
-        return Said("False", Reason.HEALTHY, "Nothing is known to be wrong.")
-    for look in DEGRADED:
+    for look in DEGRADED if verdict.active else ():
         said = look(case, verdict, wanted)
         if said is not None:
             return said
-    return Said("False", Reason.HEALTHY, "Nothing is known to be wrong.")
+    return Said("False", Reason.HEALTHY, _well(case, verdict))
+
+
+def _well(case: Case, verdict: Verdict) -> str:
+    """That nothing is wrong with what runs, and where to read what is wrong all the same."""
+    if verdict.phase is Phase.FAILED:
+        return "Nothing runs any more; the condition Failed says why."
+    if verdict.phase is Phase.PENDING and verdict.hold:
+        return "Nothing has started; the condition Progressing says what it waits for."
+    if not verdict.active:
+        return "Nothing is known to be wrong."
+    broken = (TYPES[part] for part in Component if podfaults.of(case, part) is not None)
+    waits = next(broken, None)
+    if waits is None:
+        return "Nothing is known to be wrong."
+    return f"Nothing that has started is known to be wrong; the start waits: see {waits}."
 
 
 def _by_trouble(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
@@ -294,8 +311,8 @@ def _by_rollouts(case: Case, verdict: Verdict, wanted: Replicas) -> Said | None:
     rate = progress.unscored_rate if progress else None
     if rate is None or rate <= UNSCORED_RATE or verdict.phase is not Phase.RUNNING:
         return None
-    words = f"More than {UNSCORED_RATE:.0%} of the rollouts is unscored; they teach nothing. "
-    words += "See RenderersReady, ScorerReady and JudgeReady."
+    words = f"{rate:.0%} of the rollouts are unscored, more than {UNSCORED_RATE:.0%}; they teach "
+    words += "nothing. A condition that is False or the environment's log says why."
     return Said("True", Reason.UNSCORED_RATE_HIGH, words)
 
 
@@ -339,5 +356,8 @@ def _cleaned_up(case: Case, verdict: Verdict) -> Said | None:
     if not left and not leftovers.pods(case):
         return Said("True", Reason.CLEANED_UP, "Nothing is left but the files and this status.")
     kept = case.spec.cleanup.ttl_seconds if case.spec else 0
-    words = f"GPUs are given back; the trainer's finished pod and its log stay for {span(kept)}."
+    stays = "what else was made for it stays"
+    if case.observed.of(Component.TRAINER):
+        stays = "the trainer's finished pod and its log stay"
+    words = f"GPUs are given back; {stays} for {span(kept)}."
     return Said("False", Reason.CLEANING_UP, words)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from watercolour.api.reasons import Reason, known
-from watercolour.api.status import Condition, ConditionType, Phase, Status
+from watercolour.api.status import ConditionType, Phase, Status
 
 #: Longest message of an event; the API server refuses more.
 LONGEST = 1024
@@ -78,9 +78,7 @@ def _ended_attempts(old: Status, new: Status) -> Iterator[Event]:
 
 def _phases(old: Status, new: Status) -> Iterator[Event]:
     yield from _starts(old, new)
-    trainer = new.condition(ConditionType.TRAINER_READY)
-    if trainer is not None and _turned_to(Reason.TRAINER_SCHEDULED, trainer, old):
-        yield _event("Normal", trainer.reason, trainer.message)
+    yield from _scheduled(old, new)
     if old.phase is new.phase:
         return
     told = _TOLD.get(new.phase)
@@ -100,12 +98,30 @@ _TOLD = {
 
 
 def _starts(old: Status, new: Status) -> Iterator[Event]:
-    """A further attempt, or the first."""
-    before = old.attempts[-1].number if old.attempts else 0
-    after = new.attempts[-1].number if new.attempts else 0
+    """A further attempt, or the first; what keeps one from starting is an alarm."""
     progressing = new.condition(ConditionType.PROGRESSING)
-    if after > before and progressing is not None and new.phase is Phase.STARTING:
+    if progressing is None or progressing.reason in ALARMS or new.phase is not Phase.STARTING:
+        return
+    if _attempt(new) > _attempt(old):
         yield _event("Normal", progressing.reason, progressing.message)
+
+
+#: What TrainerReady says once the trainer's pod has a node.
+_HAS_NODE = frozenset({Reason.TRAINER_SCHEDULED, Reason.READY})
+
+
+def _scheduled(old: Status, new: Status) -> Iterator[Event]:
+    """The trainer of an attempt has got its node: told once, however soon it is ready."""
+    trainer, before = (status.condition(ConditionType.TRAINER_READY) for status in (new, old))
+    if trainer is None or trainer.reason not in _HAS_NODE or new.phase is not Phase.STARTING:
+        return
+    told = before is not None and before.reason in _HAS_NODE and _attempt(old) == _attempt(new)
+    if not told:
+        yield _event("Normal", Reason.TRAINER_SCHEDULED, trainer.message)
+
+
+def _attempt(status: Status) -> int:
+    return status.attempts[-1].number if status.attempts else 0
 
 
 def _alarms(old: Status, new: Status) -> Iterator[Event]:
@@ -125,11 +141,6 @@ def _is_alarm(kind: ConditionType) -> bool:
 def _known(reason: Reason, status: Status) -> bool:
     """Whether any condition gave that reason before."""
     return any(condition.reason == reason for condition in status.conditions)
-
-
-def _turned_to(reason: Reason, condition: Condition, old: Status) -> bool:
-    before = old.condition(condition.type)
-    return condition.reason == reason and (before is None or before.reason != reason)
 
 
 def _event(kind: Literal["Normal", "Warning"], reason: str, message: str) -> Event:

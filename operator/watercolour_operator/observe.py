@@ -13,11 +13,13 @@ from pydantic import ValidationError
 
 from watercolour.api import load, yaml_text
 from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Phase, Status
 from watercolour_operator import desired, names
-from watercolour_operator.cluster import read
+from watercolour_operator.cluster import errors, read
 from watercolour_operator.cluster.api import Api
+from watercolour_operator.cluster.errors import ApiError
 from watercolour_operator.cluster.kinds import BY_NAME
 from watercolour_operator.cluster.reduce import Run
 from watercolour_operator.cluster.store import Key, Store
@@ -114,7 +116,15 @@ class Observer:
         )
         if spec is None or run.deleting or seen.status.phase in OVER:
             return seen
-        return replace(seen, missing=await self._missing(run.namespace, spec))
+        try:
+            missing = await self._missing(run.namespace, spec)
+        except ApiError as error:
+            unasked = errors.trouble(error)
+            if unasked.reason is Reason.API_UNAVAILABLE:
+                raise
+            # Refused for good: a run that trains is looked after all the same.
+            return replace(seen, unasked=unasked)
+        return replace(seen, missing=missing)
 
     def _sharers(self, run: Run, digest: str) -> list[tuple[Run, Status]]:
         """The other runs of the namespace that name the same shared scorer and are not over."""
@@ -152,7 +162,8 @@ class Observer:
                 seconds = FOUND_SECONDS if raw else MISSED_SECONDS
                 known = self.remembered.exists[place] = (raw is not None, now + seconds)
             if not known[0]:
-                missing.append(f"{need.kind} {need.name} ({need.field})")
+                key = f" with the key {need.key}" if need.key else ""
+                missing.append(f"{need.kind} {need.name}{key} ({need.field})")
         return tuple(missing)
 
     async def _with_problems(

@@ -141,6 +141,8 @@ class Observed:
     loads: Mapping[str, Load] = field(default_factory=dict[str, Load])
     #: Secrets and claims that the specification names and the cluster lacks.
     missing: tuple[str, ...] = ()
+    #: Why it is not known whether something is missing; None when all could be asked.
+    unasked: Trouble | None = None
     trouble: Trouble | None = None
     #: What the run was started with, from its ConfigMap; None before that or if unreadable.
     started_with: RunSpec | None = None

@@ -17,7 +17,7 @@ from watercolour.logs import get
 from watercolour_operator import desired, events, lifecycle, reporting
 from watercolour_operator.cluster import errors
 from watercolour_operator.cluster.api import Raw
-from watercolour_operator.cluster.errors import ApiError, NameTaken
+from watercolour_operator.cluster.errors import ApiError, NameTaken, WriteRefused
 from watercolour_operator.cluster.kinds import BY_NAME
 from watercolour_operator.cluster.reduce import Run
 from watercolour_operator.cluster.store import Key, Store
@@ -110,6 +110,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
         trouble, retry_after = await _carry_out(world, run, observed, plan)
     except Stale:
         return Outcome(again=0.0)
+    trouble = trouble or observed.unasked
     memory.trouble = trouble
     if trouble != observed.trouble:
         plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)
@@ -237,8 +238,22 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> bool:
     return True
 
 
+async def tell(world: World, key: Key, trouble: Trouble) -> None:
+    """Say in the run's status what broke a look off; what the server does not take is logged."""
+    run = world.store.runs.get(key)
+    if run is None:
+        return
+    try:
+        await _blind(world, run, trouble)
+    except (ApiError, WriteRefused) as error:
+        log.warning("the status cannot say so: %s", error)
+    except Exception:
+        # What broke the look off may break this too, and must not stand in other runs' way.
+        log.exception("the status cannot say so")
+
+
 async def _blind(world: World, run: Run, trouble: Trouble) -> Outcome:
-    """Not all objects can be seen: nothing is decided, for what is not seen may well be there."""
+    """Not all can be seen: nothing is decided, for what is not seen may well be there."""
     if trouble.reason is Reason.API_UNAVAILABLE:
         # The first lists are on their way, or the API server is: nobody could act on it.
         return Outcome(again=UNLISTED_SECONDS)

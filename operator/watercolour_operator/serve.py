@@ -25,7 +25,7 @@ from watercolour_operator.observe import Observer, wake_sharers
 from watercolour_operator.observed import Trouble
 from watercolour_operator.polls import Polls, Sources
 from watercolour_operator.queue import Queue
-from watercolour_operator.reconcile import Outcome, World, reconcile
+from watercolour_operator.reconcile import Outcome, World, reconcile, tell
 from watercolour_operator.settings import Settings
 
 log = get(__name__)
@@ -164,13 +164,17 @@ class Operator:
                 outcome = Outcome(again=1.0)
             except ApiError as error:
                 log.warning("%s", error)
-                outcome = Outcome(trouble=errors.trouble(error), retry_after=error.retry_after)
+                trouble = errors.trouble(error)
+                outcome = Outcome(trouble=trouble, retry_after=error.retry_after)
+                # A hiccup is over before anybody has read of it.
+                if trouble.reason is not Reason.API_UNAVAILABLE and not errors.is_ending(error):
+                    await tell(self.world, key, trouble)
             except Exception as error:
                 # One broken run must not stand in the way of the others.
                 log.exception("a fault of the operator")
-                outcome = Outcome(trouble=errors.trouble(error))
-                if run is not None:
-                    self.world.memory(run).trouble = outcome.trouble
+                trouble = errors.trouble(error)
+                outcome = Outcome(trouble=trouble)
+                await tell(self.world, key, trouble)
         self.last_look = time.monotonic()
         self.metrics.reconcile_seconds.observe(self.last_look - began)
         self._again(key, outcome)

@@ -55,17 +55,24 @@ async def follow(
         store.watches[scope] = NOT_LISTED
     version, tries = "", 0
     while True:
+        opened = False
         try:
             if not version:
                 version = await list_all(api, store, kind, namespace)
                 store.watches[scope] = None
             async for reached in _watch(api, store, kind, namespace, version, silence):
-                version, tries = reached, 0
+                tries = 0 if opened else tries
+                version, opened = reached, True
             restarted(kind.name, "ended")
         except ApiError as error:
             restarted(kind.name, "gone" if error.status == 410 else "failed")
             if error.status == 410:
                 version = ""
+                continue
+            if opened and isinstance(error.__cause__, TimeoutError):
+                # Nothing has happened, or a connection died unseen: no fault of the server's, and
+                # a pause would leave nobody watching.
+                log.debug("the watch of %s was silent and is opened again", kind.plural)
                 continue
             await _bear(store, kind, scope, error, first=not version)
             tries += 1
@@ -115,7 +122,7 @@ async def list_all(api: Api, store: Store, kind: Kind, namespace: str | None) ->
 async def _watch(
     api: Api, store: Store, kind: Kind, namespace: str | None, version: str, silence: float
 ):
-    """Follow from a version; yields the version after each event."""
+    """Follow from a version; yields it once the watch is open, and the one after each event."""
     query = {
         "labelSelector": OURS,
         "resourceVersion": version,
@@ -123,6 +130,7 @@ async def _watch(
         "timeoutSeconds": str(SERVER_SECONDS),
     }
     async with api.watch(kind, namespace, query, silence=silence) as events:
+        yield version
         async for event in events:
             _take(store, kind, event)
             yield event["object"]["metadata"]["resourceVersion"]

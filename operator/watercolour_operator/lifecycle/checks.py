@@ -149,9 +149,21 @@ def too_slow(case: Case) -> Verdict | None:
         return None
     limit = span(case.spec.startup_deadline_seconds)
     fault = podfaults.first(case) or case.observed.trouble
-    cause = fault.message if fault else failures.remedy(Reason.STARTUP_DEADLINE_EXCEEDED)
+    cause = fault.message if fault else _last_in_the_way(case)
     message = f"No first step within startupDeadlineSeconds ({limit}). {cause}"
     return Verdict(Phase.FAILED, Reason.STARTUP_DEADLINE_EXCEEDED, message)
+
+
+def _last_in_the_way(case: Case) -> str:
+    """The part that was not ready when it was last looked at: the end makes all of them so."""
+    for found in case.status.conditions:
+        waits = found.status == "False" and found.reason in (
+            Reason.POD_STARTING,
+            Reason.TRAINER_SCHEDULED,
+        )
+        if waits:
+            return f"{found.type} was False: {found.message}"
+    return failures.remedy(Reason.STARTUP_DEADLINE_EXCEEDED)
 
 
 def suspended(case: Case) -> Verdict | None:
@@ -170,11 +182,16 @@ def suspended(case: Case) -> Verdict | None:
 
 def lacking(case: Case) -> Verdict | None:
     """Before the start: a Secret or a claim that the specification names is not there."""
-    missing = case.observed.missing
-    if case.begun or not missing:
+    missing, unasked = case.observed.missing, case.observed.unasked
+    if case.begun:
         return None
-    listed = ", ".join(missing)
-    message = f"Not in the namespace: {listed}. Create it; the run starts by itself then."
+    if unasked is not None:
+        return Verdict(Phase.PENDING, unasked.reason, unasked.message, hold=True)
+    if not missing:
+        return None
+    what = "it" if len(missing) == 1 else "them"
+    message = f"Not in the namespace: {', '.join(missing)}. "
+    message += f"Create {what}; the run starts by itself then."
     return Verdict(Phase.PENDING, reason_for_missing(missing), message, hold=True)
 
 

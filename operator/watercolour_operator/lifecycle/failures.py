@@ -25,7 +25,8 @@ REMEDIES = {
     Reason.DISK_FULL: "Raise artifacts.storage.size, or lower trainer.keepCheckpoints.",
     Reason.INVALID_MODEL: "Correct spec.model, or its tokenSecretRef.",
     Reason.ACTIVE_DEADLINE_EXCEEDED: "Make a new run with a later activeDeadlineSeconds.",
-    Reason.STARTUP_DEADLINE_EXCEEDED: "See the conditions that are False.",
+    Reason.STARTUP_DEADLINE_EXCEEDED: "Every part was ready: see the trainer's log, or make a new "
+    "run with a later deadline.",
 }
 
 
@@ -55,8 +56,11 @@ def _limit(ending: Ending, spec: RunSpec | None) -> str:
 def goes_on(case: Case) -> str:
     """How the next attempt begins, for the middle of a sentence."""
     step = case.ledger.checkpoint
-    if step is None or (case.spec is not None and not case.spec.trainer.resume):
+    if case.spec is not None and not case.spec.trainer.resume:
         return "starting anew"
+    if step is None:
+        # One that was never heard of may be there all the same; the trainer looks.
+        return "resuming from a checkpoint, or starting anew if there is none"
     return f"resuming from step {step}"
 
 

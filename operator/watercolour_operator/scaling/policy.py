@@ -140,7 +140,9 @@ def _followed(seen: ScalingInput) -> ScalingResult:
     if seen.replicas is not None:
         words = f"Mode {mode}: renderers.replicas={seen.replicas}"
         need = _clamped(seen, seen.replicas)
-        words += "." if need == seen.replicas else f", within min and max {need}."
+        if need != seen.replicas:
+            words += f", held to min={seen.scaling.min} and max={seen.scaling.max}"
+        words += "."
         return _towards(seen, need, Reason.EXTERNALLY_SCALED, words)
     pods = victims.active(seen.pods)
     wanted = seen.wanted or 0

@@ -104,6 +104,34 @@ def test_a_missing_right_is_named_and_the_run_goes_on_when_it_is_given(
     story.train()
 
 
+def test_a_right_that_only_the_look_before_the_start_needs_is_named_too(
+    api: Api, namespace: str, story: Story, start: Start, limited: Path
+) -> None:
+    allow(api, namespace, without("get", "secrets"))
+    start(limited)
+    secret: Json = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hub"}}
+    api.create(secret | {"stringData": {"token": "hf_x"}}, namespace)
+    story.create(model={"id": "Qwen/Qwen3-4B", "tokenSecretRef": {"name": "hub"}})
+
+    def told(run: Json) -> bool:
+        return condition(run, "Progressing").get("reason") == "PermissionDenied"
+
+    run = until(story, told, "the missing right is told")
+    message = condition(run, "Progressing")["message"]
+    assert f"may not get secrets in namespace {namespace}" in message
+    assert "Progressing" in condition(run, "Degraded")["message"], "it does not call itself well"
+    assert api.list("Job", namespace) == []
+    (event,) = api.until(
+        "Event",
+        lambda found: len(found) == 1,
+        namespace,
+        fields="reason=PermissionDenied",
+    )
+    assert event["type"] == "Warning"
+    allow(api, namespace, list(rights.needed()))
+    story.train()
+
+
 def test_check_names_every_missing_right(
     api: Api, namespace: str, crd_installed: None, limited: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -140,6 +140,19 @@ async def test_a_watch_begins_again_and_misses_nothing(
     assert why in begun_again
 
 
+async def test_a_watch_in_which_nothing_happens_is_opened_again_without_an_alarm(
+    namespace: str,
+    store: Told,
+    proxy: FaultProxy,
+    follow: Follow,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun_again = follow()
+    await asyncio.to_thread(proxy.wait_for, calls("watch", "configmaps"), count=3)
+    assert begun_again
+    assert [record.message for record in caplog.records if "cannot" in record.message] == []
+
+
 async def test_what_vanished_between_two_lists_is_dropped(
     ground: Ground, namespace: str, store: Told, api: Api
 ) -> None:

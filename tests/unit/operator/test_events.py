@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.unit.operator.world import World, run_spec, story, training
 
+from watercolour.api.reasons import Reason
 from watercolour.api.status import Condition, ConditionType, Status
 from watercolour_operator import events
 from watercolour_operator.names import Component
-from watercolour_operator.observed import Demand
+from watercolour_operator.observed import Demand, Trouble
 
 
 def test_two_equal_statuses_tell_nothing() -> None:
@@ -34,6 +35,39 @@ def test_an_event_has_the_words_of_its_condition() -> None:
     assert scheduled.message == "1 GPU on node-3; scorer starting."
     training = next(event for event in training_of(world) if event.reason == "Training")
     assert training.message == world.condition(ConditionType.PROGRESSING).message
+
+
+def test_a_trainer_that_is_ready_at_once_is_told_of_too() -> None:
+    world = training()
+    assert [event.reason for event in world.events].count(Reason.TRAINER_SCHEDULED) == 1
+    before = Status.model_validate({"phase": "Starting", "attempts": [{"number": 1}]})
+    ready = Condition(
+        type=ConditionType.TRAINER_READY,
+        status="True",
+        reason="Ready",
+        message="The trainer runs on gpu-1.",
+        last_transition_time="2026-09-01T12:00:00Z",
+    )
+    after = before.model_copy(update={"conditions": (ready,)})
+    assert story(events.between(before, after)) == [("Normal", "TrainerScheduled")]
+
+
+def test_a_trainer_that_is_not_ready_for_a_moment_is_not_told_again() -> None:
+    world = training()
+    pod = world.trainer
+    world.change(pod, ready=False)
+    world.live(2)
+    assert "starting" not in world.condition(ConditionType.TRAINER_READY).message
+    world.change(world.trainer, ready=True)
+    world.live(2)
+    assert [event.reason for event in world.events].count(Reason.TRAINER_SCHEDULED) == 1
+
+
+def test_what_keeps_an_attempt_from_starting_is_a_warning() -> None:
+    world = World(trouble=Trouble(Reason.PERMISSION_DENIED, "no verb", transient=True))
+    world.live(2)
+    assert ("Warning", "PermissionDenied") in story(world.events)
+    assert ("Normal", "PermissionDenied") not in story(world.events)
 
 
 def training_of(world: World) -> list[events.Event]:

@@ -130,6 +130,7 @@ def test_too_many_unscored_rollouts_degrade_a_run() -> None:
     world.step(4, unscoredRate=0.11)
     world.live(2)
     assert world.said(T.DEGRADED) == ("True", "UnscoredRateHigh")
+    assert world.condition(T.DEGRADED).message.startswith("11% of the rollouts are unscored")
 
 
 def test_a_finished_run_writes_no_status_any_more() -> None:

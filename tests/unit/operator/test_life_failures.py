@@ -58,6 +58,8 @@ def test_a_preempted_trainer_does_not_count_and_the_next_attempt_waits_for_its_p
         (2, None, None),
     ]
     assert world.said(T.PROGRESSING) == ("True", "Resumed")
+    said = world.condition(T.PROGRESSING).message
+    assert said == "Attempt 2: resuming from a checkpoint, or starting anew if there is none."
 
 
 def test_a_further_attempt_looks_for_a_checkpoint_that_was_never_heard_of() -> None:
@@ -78,6 +80,8 @@ def test_a_run_that_is_not_to_resume_begins_anew() -> None:
     world.evict_trainer()
     plan = world.live(4)
     assert (plan.attempt, plan.resume, world.attempt.first_step) == (2, False, 0)
+    assert world.said(T.PROGRESSING) == ("True", "Started")
+    assert world.condition(T.PROGRESSING).message == "Attempt 2: starting anew."
 
 
 def test_disruptions_count_when_the_policy_says_so() -> None:
@@ -303,6 +307,30 @@ def test_a_broken_renderer_before_the_first_step_is_named_by_the_deadline() -> N
     world.live(61)
     assert world.said(T.FAILED) == ("True", "StartupDeadlineExceeded")
     assert "renderers" in world.condition(T.FAILED).message
+
+
+def test_a_part_that_only_takes_too_long_is_named_by_the_deadline() -> None:
+    world = World(spec=run_spec(startupDeadlineSeconds=60))
+    world.live(3)
+    world.change(world.trainer, ready=False)
+    world.live(61)
+    assert world.said(T.FAILED) == ("True", "StartupDeadlineExceeded")
+    message = world.condition(T.FAILED).message
+    assert "TrainerReady was False: 1 GPU on node-3" in message
+    assert world.status.last_failure is not None
+    assert world.status.last_failure.message == message
+    world.live(60)
+    assert "finished pod" not in world.condition(T.CLEANED_UP).message, "it has none"
+
+
+def test_a_run_whose_start_waits_does_not_call_itself_well() -> None:
+    world = World()
+    world.live(3)
+    assert world.condition(T.DEGRADED).message == "Nothing is known to be wrong."
+    world.change(world.trainer, ready=False, waiting_reason="ImagePullBackOff")
+    world.live(1)
+    assert world.said(T.DEGRADED) == ("False", "Healthy")
+    assert "the start waits: see TrainerReady" in world.condition(T.DEGRADED).message
 
 
 def test_a_trainer_that_only_does_not_answer_is_not_failed_by_the_deadline() -> None:

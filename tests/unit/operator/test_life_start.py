@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from tests.unit.operator.world import RUN, START, World, run_spec, story, training
 
+from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import ConditionType, Phase
 from watercolour_operator.names import Component
-from watercolour_operator.observed import Child
+from watercolour_operator.observed import Child, Trouble
 
 T = ConditionType
 
@@ -67,6 +68,29 @@ def test_what_the_specification_names_must_be_there_before_the_start(
     world.missing = ()
     world.live(2)
     assert world.phase is Phase.STARTING
+
+
+REFUSED = Trouble(Reason.PERMISSION_DENIED, "The operator may not get secrets.", transient=True)
+
+
+def test_a_run_whose_secrets_may_not_be_looked_at_says_so_and_starts_nothing() -> None:
+    world = World()
+    world.reconcile(replace(world.observe(), unasked=REFUSED))
+    assert world.said(T.PROGRESSING) == ("False", "PermissionDenied")
+    assert world.condition(T.PROGRESSING).message == REFUSED.message
+    assert not world.children
+    world.live(3)
+    assert world.phase is Phase.STARTING
+
+
+def test_a_run_that_trains_ends_well_though_its_secrets_may_not_be_looked_at() -> None:
+    world = training()
+    world.end_trainer(0)
+    for _ in range(20):
+        world.tick()
+        world.reconcile(replace(world.observe(), unasked=REFUSED))
+    assert world.phase is Phase.SUCCEEDED
+    assert not world.of(Component.SCORER)
 
 
 def test_a_secret_that_goes_while_the_run_trains_degrades_it() -> None:

@@ -248,7 +248,7 @@ def test_a_number_written_from_outside_is_followed_within_the_bounds() -> None:
     assert decide(seen(scaling=scaling, replicas=3)).replicas == 3
     result = decide(seen(scaling=scaling, replicas=9))
     assert result.replicas == 4
-    assert "renderers.replicas=9, within min and max 4." in result.message
+    assert "renderers.replicas=9, held to min=1 and max=4." in result.message
     down = decide(seen([pod(name) for name in "abc"], scaling=scaling, replicas=0))
     assert (down.replicas, len(down.drain), down.desired) == (3, 2, 1)
 
