@@ -15,7 +15,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.status import Status
 from watercolour.logs import get
 from watercolour_operator import desired, events, lifecycle, reporting
-from watercolour_operator.cluster import errors
+from watercolour_operator.cluster import errors, skew
 from watercolour_operator.cluster.api import Raw
 from watercolour_operator.cluster.errors import ApiError, NameTaken, WriteRefused
 from watercolour_operator.cluster.kinds import BY_NAME
@@ -110,7 +110,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
         trouble, retry_after = await _carry_out(world, run, observed, plan)
     except Stale:
         return Outcome(again=0.0)
-    trouble = trouble or observed.unasked
+    trouble = trouble or observed.unasked or skew.trouble(world.writer.lacking)
     memory.trouble = trouble
     if trouble != observed.trouble:
         plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)

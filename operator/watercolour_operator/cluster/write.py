@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 
 from watercolour.logs import get
 from watercolour_operator import names
-from watercolour_operator.cluster import kinds, reduce
+from watercolour_operator.cluster import kinds, reduce, skew
 from watercolour_operator.cluster.api import APPLY, MERGE, Api, Bucket, Raw
 from watercolour_operator.cluster.errors import ApiError, NameTaken
 from watercolour_operator.cluster.kinds import BY_NAME, Kind
@@ -32,6 +33,8 @@ log = get(__name__)
 AT_ONCE = 4
 #: Longest message of an event that the API server takes.
 LONGEST_MESSAGE = 1024
+#: Seconds after which a definition that lacked fields is asked again whether it has them.
+SKEW_SECONDS = 60.0
 FIELD_MANAGER = {"fieldManager": names.MANAGER}
 FORCED = {**FIELD_MANAGER, "force": "true"}
 
@@ -64,6 +67,9 @@ class Writer:
     #: After a restart an object whose annotation names the wanted manifest is believed, and
     #: applied again as this rate allows: a restart does not cost a call an object at once.
     checks: Bucket = field(default_factory=lambda: Bucket(per_second=5, burst=100))
+    #: Fields of the status that the definition lacks, and until when that counts.
+    lacking: tuple[str, ...] = ()
+    lacking_until: float = 0.0
 
     async def apply(self, run: Run, manifests: Sequence[Raw]) -> bool:
         """Make the run's objects what the manifests say, in their order.
@@ -216,7 +222,26 @@ class Writer:
         self.store.put(kinds.POD, raw)
 
     async def status(self, run: Run, status: Raw) -> None:
-        """Write the run's whole status; refused (409) when the run changed meanwhile."""
+        """Write the run's whole status; refused (409) when the run changed meanwhile.
+
+        What an older definition does not declare is left out, and named in ``lacking``.
+        """
+        known = time.monotonic() < self.lacking_until
+        lacking = self.lacking if known else ()
+        while True:
+            try:
+                await self._status(run, skew.without(status, lacking))
+                break
+            except ApiError as error:
+                more = tuple(path for path in skew.undeclared(error) if path not in lacking)
+                if not more:
+                    raise
+                lacking += more
+                known = False
+        if not known:
+            self.lacking, self.lacking_until = lacking, time.monotonic() + SKEW_SECONDS
+
+    async def _status(self, run: Run, status: Raw) -> None:
         body = {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,

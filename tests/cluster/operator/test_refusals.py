@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cluster.conftest import CRDS
 from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.operator import harness
 from tests.cluster.operator.conftest import Start
 from tests.cluster.operator.harness import Story, condition
 
+from watercolour.api import yaml_text
 from watercolour_operator import names, rights
 from watercolour_operator.rights import Right
 
@@ -130,6 +133,35 @@ def test_a_right_that_only_the_look_before_the_start_needs_is_named_too(
     assert event["type"] == "Warning"
     allow(api, namespace, list(rights.needed()))
     story.train()
+
+
+@pytest.fixture
+def older(control_plane: ControlPlane, crd_installed: None) -> Iterator[None]:
+    """The definition as a version had it that knew less of the status."""
+    (path,) = CRDS
+    current = yaml_text.mapping(path.read_text(), str(path))
+    old = copy.deepcopy(current)
+    for version in old["spec"]["versions"]:
+        status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+        del status["activeSeconds"]
+        del status["renderers"]["properties"]["decision"]
+        del status["attempts"]["items"]["properties"]["resumed"]
+    control_plane.install(old)
+    yield
+    control_plane.install(current)
+
+
+def test_a_definition_older_than_the_operator_is_told_and_the_run_goes_on(
+    older: None, story: Story, start: Start
+) -> None:
+    start()
+    story.create()
+    run = until(story, degraded_by("VersionSkew"), "the older definition is told")
+    message = condition(run, "Degraded")["message"]
+    assert "status.activeSeconds" in message
+    assert message.endswith("Upgrade the definition.")
+    done = story.finish(story.train())
+    assert done["status"]["attempts"][0]["reason"] == "Succeeded"
 
 
 def test_check_names_every_missing_right(
