@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from watercolour.api.reasons import Reason
 from watercolour_operator.lifecycle import attempts, words
@@ -35,6 +36,8 @@ CONFIG = frozenset(
         "PostStartHookError",
     }
 )
+#: Seconds that a new volume takes, until which its absence is no fault.
+VOLUME_SECONDS = 20.0
 #: Restarts of a container without a pause between them that are already a loop.
 LOOP_RESTARTS = 3
 
@@ -147,14 +150,22 @@ def _unschedulable(pod: Pod, title: str, case: Case) -> Found | None:
         return None
     said = words.last_line(pod.unschedulable).rstrip(".")
     if "persistentvolumeclaim" in said.lower() or "volume" in said.lower():
+        if volume_left(pod, case.now) > 0:
+            return None
         return (
             Reason.STORAGE_UNAVAILABLE,
-            f"The {title} waits for its volume: {said}. It starts by itself once that is there.",
+            f"The {title} waits for its volume: {said}. It starts by itself once that is there; "
+            "`kubectl describe pvc` says what the claim lacks, such as a default StorageClass.",
         )
     return (
         Reason.UNSCHEDULABLE,
         f"No node has room for the {title}: {said}. It starts by itself once there is room.",
     )
+
+
+def volume_left(pod: Pod, now: datetime) -> float:
+    """Seconds until a volume that is not there is a fault: most are made when they are claimed."""
+    return VOLUME_SECONDS - (now - pod.created).total_seconds()
 
 
 LOOKS: tuple[Look, ...] = (_network_open, _image, _config, _memory, _loop, _unschedulable)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from watercolour.api.reasons import Reason
 from watercolour.api.status import Phase
-from watercolour_operator.lifecycle import deadlines, leftovers, replicas, restarts, teardown
+from watercolour_operator.lifecycle import (
+    deadlines,
+    leftovers,
+    podfaults,
+    replicas,
+    restarts,
+    teardown,
+)
 from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.replicas import Replicas
 
@@ -65,6 +72,8 @@ def _of_active(case: Case, wanted: Replicas) -> list[float | None]:
     if case.runner is None and case.job is not None and not case.queued:
         # Why a Job makes no pod is no event of ours.
         waits.append(PODLESS_SECONDS)
+    if case.runner is not None and case.runner.unschedulable and not case.runner.scheduled:
+        waits.append(_ahead(podfaults.volume_left(case.runner, case.now)))
     return waits
 
 

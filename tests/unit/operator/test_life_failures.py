@@ -10,6 +10,7 @@ from tests.unit.operator.world import RUN, World, run_spec, story, training
 
 from watercolour.api.reasons import Reason
 from watercolour.api.status import ConditionType, Phase
+from watercolour_operator.lifecycle import podfaults
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Load, Trouble
 
@@ -397,8 +398,15 @@ def test_a_volume_that_is_not_there_is_told_as_storage() -> None:
     world.live(2)
     words = 'persistentvolumeclaim "peonies-artifacts" not found'
     world.change(world.trainer, unschedulable=words)
+    plan = world.reconcile()
+    assert world.said(T.TRAINER_READY) == ("False", "PodStarting"), "it may be on its way"
+    assert plan.again_seconds is not None
+    assert plan.again_seconds <= podfaults.VOLUME_SECONDS
+    world.tick(20)
+    world.change(world.trainer, unschedulable=words)
     world.reconcile()
     assert world.said(T.TRAINER_READY) == ("False", "StorageUnavailable")
+    assert "kubectl describe pvc" in world.condition(T.TRAINER_READY).message
 
 
 def test_a_quota_that_refuses_the_trainer_pod_is_told_in_its_own_words() -> None:
