@@ -48,6 +48,8 @@ class Memory:
     trouble: Trouble | None = None
     #: What its objects were last built from, once all of them have been applied.
     applied: object = None
+    #: When its status was written last, by the monotonic clock.
+    written: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,9 @@ async def reconcile(world: World, key: Key) -> Outcome:
     memory.trouble = trouble
     if trouble != observed.trouble:
         plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)
-    written = await _report(world, key, observed.status, plan.status)
-    return Outcome(plan.again_seconds if written else 0.0, trouble, retry_after)
+    due = await _report(world, key, observed.status, plan.status)
+    waits = [seconds for seconds in (plan.again_seconds, due) if seconds is not None]
+    return Outcome(min(waits, default=None), trouble, retry_after)
 
 
 async def _carry_out(
@@ -217,14 +220,19 @@ async def _steer_renderers(world: World, run: Run, observed: Observed, plan: Pla
             await world.sources.undrain(run.namespace, run.name, pods[name])
 
 
-async def _report(world: World, key: Key, old: Status, new: Status) -> bool:
-    """Write the status if it is another, then the events; False when the run changed meanwhile."""
+async def _report(world: World, key: Key, old: Status, new: Status) -> float | None:
+    """Write the status if it is time, then the events.
+
+    Returns the seconds until the next write is due; None when nothing is left to be told.
+    """
     run = world.store.runs.get(key)
     if run is None:
-        return True
+        return None
     world.metrics.tell(key, new)
-    if new == old:
-        return True
+    memory = world.memory(run)
+    due = reporting.due_in(old, new, time.monotonic() - memory.written)
+    if due is None or due > 0:
+        return due
     try:
         await world.writer.status(run, reporting.as_written(new))
     except ApiError as error:
@@ -232,10 +240,11 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> bool:
             raise
         # What was to be written is decided anew, from what the run has become.
         await world.writer.fresh_run(run)
-        return False
+        return 0.0
+    memory.written = time.monotonic()
     for event in events.between(old, new):
         await world.writer.event(run, event)
-    return True
+    return None
 
 
 async def tell(world: World, key: Key, trouble: Trouble) -> None:

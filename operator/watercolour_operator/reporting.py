@@ -26,6 +26,62 @@ def troubled(status: Status, trouble: Trouble, generation: int, now: datetime) -
     return status.model_copy(update={"conditions": (*others, degraded)})
 
 
+#: Least seconds between two writes of which the later tells only a further step or other words.
+STEP_SECONDS = 5.0
+#: Least seconds between two writes of which the later tells only what adds up by itself.
+SUM_SECONDS = 60.0
+
+
+def due_in(old: Status, new: Status, since_write: float) -> float | None:
+    """Seconds until the new status is to be written; 0 is now, None is not at all.
+
+    A transition is written at once. What changes with every step or second waits, so that a run in
+    which nothing happens costs one call a minute.
+
+    Args:
+        old: the status as it was written last.
+        new: the status as it is.
+        since_write: seconds since that write; infinite when it is not known.
+    """
+    if new == old:
+        return None
+    if _transitions(new) != _transitions(old):
+        return 0.0
+    wait = SUM_SECONDS if _without_sums(new) == _without_sums(old) else STEP_SECONDS
+    return max(0.0, wait - since_write)
+
+
+def _transitions(status: Status) -> tuple[object, ...]:
+    """What people and machines wait for."""
+    renderers = status.renderers
+    return (
+        status.phase,
+        status.observed_generation,
+        status.scorer,
+        status.last_failure,
+        status.active_seconds,
+        status.progress is None,
+        [(one.type, one.status, one.reason) for one in status.conditions],
+        [(one.number, one.started, one.ended, one.reason) for one in status.attempts],
+        renderers and (renderers.desired, renderers.ready, renderers.replicas, renderers.decision),
+    )
+
+
+def _without_sums(status: Status) -> Status:
+    """Without what adds up, and what is only of the moment."""
+    progress, renderers = status.progress, status.renderers
+    moment = {"eta_seconds": None, "queue": None}
+    return status.model_copy(
+        update={
+            "cost": None,
+            "columns": None,
+            "last_demand_time": None,
+            "progress": progress and progress.model_copy(update=moment),
+            "renderers": renderers and renderers.model_copy(update={"busy": 0}),
+        }
+    )
+
+
 def as_written(status: Status) -> dict[str, Any]:
     """The status as the API server takes it: what is not known is left out."""
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
+from watercolour.api.rules import quantity
 from watercolour_operator import names
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Child, Pod
@@ -297,7 +298,10 @@ def _gpus(spec: Raw) -> int:
     total = 0
     for container in spec.get("containers") or ():
         limits: Mapping[str, str] = (container.get("resources") or {}).get("limits") or {}
-        total += sum(int(count) for name, count in limits.items() if name.endswith("/gpu"))
+        # The API server writes large numbers as quantities, such as 100k.
+        total += sum(
+            int(quantity(str(count))) for name, count in limits.items() if name.endswith("/gpu")
+        )
     return total
 
 

@@ -167,3 +167,10 @@ def test_the_mark_changes_only_when_a_field_of_ours_does() -> None:
     assert mark(ours) == mark(managed({"f:x": {}}, "kubectl"), ours)
     assert mark(ours) == mark(managed({"f:y": {}}, subresource="status"), ours)
     assert mark(ours) != mark(managed({"f:spec": {}}))
+
+
+def test_gpus_may_be_written_as_quantities() -> None:
+    raw = pod()
+    limits = {"nvidia.com/gpu": "2k", "amd.com/gpu": "3", "cpu": "4"}
+    raw["spec"]["containers"][0]["resources"]["limits"] = limits
+    assert reduced(raw).gpus == 2003
