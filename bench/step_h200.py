@@ -118,7 +118,7 @@ def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], f
         delta.install()
     tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
     sampling = Sampling(temperature=1.0, top_p=0.95, top_k=20, max_completion_tokens=tokens)
-    sizes = {"rollouts_per_step": GROUP, "group_size": GROUP}
+    sizes: dict[str, Any] = {"rollouts_per_step": GROUP, "group_size": GROUP}
     spec = RunSpec(trainer=Trainer(steps=steps, sampling=sampling, **sizes))
     plan = batches.plan(spec, whole=True)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)

@@ -15,7 +15,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import RenderersStatus
 from watercolour_operator import scaling
-from watercolour_operator.lifecycle import memory
+from watercolour_operator.lifecycle import memory, podfaults
 from watercolour_operator.lifecycle.case import Case, Verdict
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand
@@ -112,7 +112,8 @@ def total(demand: Demand | None) -> int:
 def _awake(case: Case, spec: RunSpec, last_demand: datetime | None) -> bool:
     """Whether there is something to score, or was lately; unknown demand changes nothing."""
     since = scheduled(case)
-    if since is None:
+    if since is None or podfaults.of(case, Component.TRAINER) is not None:
+        # A trainer whose image cannot be pulled has a node too, and may never want a score.
         return False
     if total(case.observed.demand):
         return True

@@ -28,6 +28,16 @@ def test_the_scorer_starts_when_the_trainer_is_scheduled_and_not_earlier() -> No
     assert world.said(T.SCORER_READY) == ("True", "Ready")
 
 
+def test_a_trainer_that_cannot_start_wakes_no_scorer() -> None:
+    world = World()
+    world.reconcile()
+    world.tick()
+    broken = {"phase": "Pending", "ready": False, "started": None}
+    world.change(world.trainer, **broken, waiting_reason="ImagePullBackOff", message="no such tag")
+    assert world.trainer.scheduled is not None
+    assert world.reconcile().scorer == 0
+
+
 def test_an_idle_scorer_sleeps_and_announced_demand_wakes_it() -> None:
     world = training(scorer={"backend": "hpsv3", "idleTimeoutSeconds": 100})
     world.demand = BUSY
