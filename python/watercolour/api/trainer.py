@@ -114,7 +114,7 @@ class Guards(Part):
 class Trainer(Part):
     """The training by GRPO; the four published changes are the defaults."""
 
-    steps: Positive = Field(default=80, description="Optimizer steps.")
+    steps: Positive = Field(default=100, description="Optimizer steps.")
     rollouts_per_step: Positive = Field(
         default=16, description="Rollouts per optimizer step; a multiple of groupSize."
     )
