@@ -166,7 +166,9 @@ def test_a_burst_turns_the_number_of_pods_once(
     world = World(renders, lag=2.0, rng=chance)
     rule = Ours(Scaling(min=0, max=most, idle_seconds=idle), 1)
     turns, direction, before = 0, 1, 0
-    while world.now < 2000 and not (world.over and not world.workers and world.now > at):
+    # A single pod may have to paint them all, one after the other.
+    until = at + 600 + count * seconds + 10 * idle
+    while world.now < until and not (world.over and not world.workers and world.now > at):
         rule(world)
         if world.wanted != before:
             now = 1 if world.wanted > before else -1
