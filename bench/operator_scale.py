@@ -30,6 +30,7 @@ from statistics import quantiles
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+# The test ground is no installed package: a script finds it only after this.
 sys.path.insert(0, str(ROOT))
 
 from tests.cluster.ground import clusters, kwok  # noqa: E402

@@ -29,12 +29,20 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
         await asyncio.sleep(0.02)
 
 
+async def until_answer(
+    http: httpx.AsyncClient, path: str, right: Callable[[httpx.Response], bool]
+) -> None:
+    """Ask a server until it answers as it is to."""
+    give_up = time.monotonic() + 60
+    while not right(await http.get(path)):
+        assert time.monotonic() < give_up
+        await asyncio.sleep(0.02)
+
+
 async def until_busy(url: str) -> None:
     """Wait until a renderer paints."""
-    async with httpx.AsyncClient() as http, asyncio.timeout(30):
-        # Another process changes it.
-        while not (await http.get(f"{url}/v1/load")).json()["busy"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    async with httpx.AsyncClient(base_url=url) as http:
+        await until_answer(http, "/v1/load", lambda answer: answer.json()["busy"] > 0)
 
 
 async def test_a_browser_killed_between_renders_is_started_again(
@@ -158,9 +166,7 @@ async def test_no_work_is_taken_while_the_canary_reaches_what_it_must_not(tmp_pa
             refused = await http.post("/v1/render", json={"sketch": HONEST, "seed": 1})
             assert refused.status_code == 503
             forbidden.close()
-            async with asyncio.timeout(60):
-                while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
+            await until_answer(http, "/readyz", lambda answer: answer.status_code == 200)
             painted = await http.post("/v1/render", json={"sketch": HONEST, "seed": 1})
             assert painted.status_code == 200
     stop(running)

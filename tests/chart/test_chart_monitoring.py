@@ -47,9 +47,11 @@ def series() -> dict[str, set[str]]:
 def of_registry(registry: CollectorRegistry) -> dict[str, set[str]]:
     """Series of a registry in which nothing has happened yet."""
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+    # Series without a value are nowhere but in the library's own tables.
+    tables: Any = registry
     labels = {
-        name: {*getattr(collector, "_labelnames")}  # noqa: B009
-        for collector, names in getattr(registry, "_collector_to_names").items()  # noqa: B009
+        name: {*collector._labelnames}
+        for collector, names in tables._collector_to_names.items()
         for name in names
     }
     return {

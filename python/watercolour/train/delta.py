@@ -18,6 +18,8 @@ from torch.nn import functional
 
 #: Tokens a chunk; the width of the triangular systems.
 CHUNK = 64
+#: Modules of transformers that call :func:`chunked` already.
+_installed: set[str] = set()
 
 
 def install() -> None:
@@ -30,9 +32,9 @@ def install() -> None:
 
     modules: tuple[Any, ...] = (modeling_qwen3_5, modeling_qwen3_5_moe)
     for module in modules:
-        reference: Any = module.torch_chunk_gated_delta_rule
-        if getattr(reference, "reference", None) is None:
-            module.torch_chunk_gated_delta_rule = _dispatch(reference)
+        if module.__name__ not in _installed:
+            module.torch_chunk_gated_delta_rule = _dispatch(module.torch_chunk_gated_delta_rule)
+            _installed.add(module.__name__)
 
 
 def _dispatch(reference: Any) -> Any:
@@ -43,7 +45,6 @@ def _dispatch(reference: Any) -> Any:
         g, beta = rest["g"], rest["beta"]
         return chunked(query, key, value, g, beta, unit=bool(unit), final=bool(final))
 
-    rule.reference = reference  # type: ignore[attr-defined]
     return rule
 
 

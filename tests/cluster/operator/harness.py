@@ -79,7 +79,7 @@ def answering() -> Iterator[Answers]:
             load = {"slots": 2, "busy": 0, "draining": self.command == "POST"}
             self.wfile.write(json.dumps(load).encode())
 
-        do_POST = do_DELETE = _order  # noqa: N815
+        do_POST = do_DELETE = _order  # noqa: N815 - the names that http.server looks for
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

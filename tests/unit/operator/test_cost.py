@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,12 +16,12 @@ from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Load, Observed, Pod
 
 
-def seen(at: float, *pods: Pod, after: Cost | None = None, **more: object) -> Observed:
+def seen(at: float, *pods: Pod, after: Cost | None = None, **more: Any) -> Observed:
     """An observation some seconds after the start, with what was counted so far."""
     world = World(now=START + timedelta(seconds=at))
     world.pods = {pod.name: pod for pod in pods}
     world.status = world.status.model_copy(update={"cost": after})
-    return replace(world.observe(), **more)  # type: ignore[arg-type]
+    return replace(world.observe(), **more)
 
 
 def pod(component: Component = Component.TRAINER, *, at: float = 0, gpus: int = 1) -> Pod:

@@ -115,7 +115,8 @@ def delta_rule() -> dict[str, float]:
             )
         assert state is not None
         (out * torch.linspace(-9, 9, out.numel()).view_as(out).sin()).sum().backward()
-        results.append([out.detach(), state.detach(), *[one.grad for one in given]])  # type: ignore[list-item]
+        gradients = [one.grad for one in given if one.grad is not None]
+        results.append([out.detach(), state.detach(), *gradients])
     names = ("out", "state", "dq", "dk", "dv", "dg", "dbeta")
     return {
         f"delta rule {name}": apart(a, b) / float(b.abs().max())

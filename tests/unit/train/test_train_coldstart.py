@@ -123,7 +123,7 @@ def test_it_ends_early_once_enough_pass_the_gate() -> None:
 
 
 def test_a_run_learns_its_corpus_before_the_first_step(
-    wanted: Make, tmp_path: Path, stage: Stage
+    wanted: Make, tmp_path: Path, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = _corpus(tmp_path / "corpus", SKETCHES)
     run = wanted(steps=1)
@@ -137,7 +137,7 @@ def test_a_run_learns_its_corpus_before_the_first_step(
         phases.append(phase)
         enter(phase, **figures)
 
-    progress.enter = noted  # type: ignore[method-assign]
+    monkeypatch.setattr(progress, "enter", noted)
     out = tmp_path / "run"
     session.run(run, out, stage, progress, lambda: False, resume=False)
     outcome = json.loads((out / "sft.json").read_text())
