@@ -20,7 +20,7 @@ from watercolour.api.spec import Gate, Sft
 from watercolour.sketch import gate
 from watercolour.train import packing
 from watercolour.train.engines import Engine
-from watercolour.train.sampling import Stop, derive_seed
+from watercolour.train.sampling import Stop
 
 log = logs.get(__name__)
 
@@ -81,7 +81,7 @@ def run(
     for step in range(steps):
         stop()
         for group in optimizer.param_groups:
-            group["lr"] = spec.learning_rate * schedule(step, steps)
+            group["lr"] = spec.learning_rate * schedule(step, steps, WARM_UP * steps)
         model.train()
         optimizer.zero_grad(set_to_none=True)
         fresh = _backward(model, batches[step % len(batches)])
@@ -102,10 +102,10 @@ def run(
     return Outcome(seen, done, loss, passing, round(time.monotonic() - began, 1))
 
 
-def schedule(step: int, steps: int) -> float:
-    """Share of the peak rate: a linear rise, then a cosine to a twentieth."""
-    rise = min(1.0, (step + 1) / max(1.0, WARM_UP * steps))
-    return rise * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
+def schedule(step: int, steps: int, warm_up: float) -> float:
+    """Share of the peak rate: a linear rise over ``warm_up`` steps, a cosine to a twentieth."""
+    cosine = 0.5 * (1 + math.cos(math.pi * step / steps))
+    return min(1.0, (step + 1) / max(1.0, warm_up)) * (0.05 + 0.95 * cosine)
 
 
 def _backward(model: Any, batch: Sequence[Example]) -> float:
@@ -125,10 +125,12 @@ def _backward(model: Any, batch: Sequence[Example]) -> float:
     return mean
 
 
-def padded(batch: Sequence[Example], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def padded(
+    batch: Sequence[Example], device: torch.device, pad: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens, labels (-100 where nothing is to be learnt) and mask, each (rows, length)."""
     length = max(len(asked) + len(reply) for asked, reply in batch)
-    tokens = torch.zeros(len(batch), length, dtype=torch.long)
+    tokens = torch.full((len(batch), length), pad)
     labels = torch.full((len(batch), length), -100)
     seen = torch.zeros(len(batch), length, dtype=torch.long)
     for row, (asked, reply) in enumerate(batch):
@@ -143,12 +145,11 @@ def gate_pass_rate(
     engine: Engine,
     decode: Callable[[Sequence[int]], str],
     prompts: Sequence[Sequence[int]],
+    seeds: Sequence[int],
     limits: Gate,
-    seed: int,
     stop: Stop,
 ) -> float:
     """The share of sketches, one a prompt, that the static gate admits."""
-    seeds = [derive_seed(seed, "cold start", row) for row in range(len(prompts))]
     rows = engine(prompts, seeds, lambda _row, _completion: None, stop)
     admitted = [not gate.inspect(decode(row.tokens), limits).violations for row in rows]
     return sum(admitted) / len(admitted)

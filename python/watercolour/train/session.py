@@ -146,9 +146,10 @@ def _cold_start(
     prompts = [tokens_of(spec, policy, subject) for subject in asked]
 
     def rate(look: int) -> float:
-        limits, seed = spec.recipe.gate, batches.row_seed(spec.seed, preflight.STEP, look, 0)
+        rows = range(len(prompts))
+        seeds = [batches.row_seed(spec.seed, preflight.STEP, look, row) for row in rows]
         return coldstart.gate_pass_rate(
-            painter.engine, painter.decode, prompts, limits, seed, painter.stop
+            painter.engine, painter.decode, prompts, seeds, spec.recipe.gate, painter.stop
         )
 
     def tell(step: int, steps: int, loss: float, passing: float | None) -> None:

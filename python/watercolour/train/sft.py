@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from watercolour.api.spec import Gate
 from watercolour.api.trainer import Decoding
-from watercolour.sketch import gate, grammar, palettes, prompt
-from watercolour.train import static, tokenizer
+from watercolour.sketch import grammar, palettes, prompt
+from watercolour.train import coldstart, engines, tokenizer
 from watercolour.train.sampling import derive_seed
 
 #: Positions of the policy, in tokens; a sketch of the grammar takes 60 on average.
@@ -154,8 +153,10 @@ def _fit(
     mean, began = 0.0, time.monotonic()
     for step, batch in enumerate(batches):
         for group in optimizer.param_groups:
-            group["lr"] = PEAK_LEARNING_RATE * _schedule(step, len(batches))
-        tokens, labels, seen = _padded([examples[index] for index in batch], model)
+            group["lr"] = PEAK_LEARNING_RATE * coldstart.schedule(step, len(batches), WARM_UP_STEPS)
+        some = [examples[index] for index in batch]
+        pad = model.config.pad_token_id
+        tokens, labels, seen = coldstart.padded(some, torch.device("cpu"), pad)
         loss = model(input_ids=tokens, attention_mask=seen, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
@@ -180,28 +181,6 @@ def _epoch(
     return batches
 
 
-def _schedule(step: int, steps: int) -> float:
-    """Share of the peak rate: linear warm-up, then a cosine to a twentieth."""
-    cosine = 0.5 * (1 + math.cos(math.pi * step / steps))
-    return min(1.0, (step + 1) / WARM_UP_STEPS) * (0.05 + 0.95 * cosine)
-
-
-def _padded(
-    batch: Sequence[tuple[list[int], list[int]]], model: Any
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens, labels (-100 where nothing is to be learnt) and mask, each (rows, length)."""
-    length = max(len(asked) + len(answer) for asked, answer in batch)
-    tokens = torch.full((len(batch), length), model.config.pad_token_id)
-    labels = torch.full((len(batch), length), -100)
-    seen = torch.zeros((len(batch), length), dtype=torch.long)
-    for row, (asked, answer) in enumerate(batch):
-        end = len(asked) + len(answer)
-        tokens[row, :end] = torch.tensor(asked + answer)
-        labels[row, len(asked) : end] = torch.tensor(answer)
-        seen[row, :end] = 1
-    return tokens, labels, seen
-
-
 def gate_pass_rate(model: Any, reader: Any, probes: int, seed: int) -> float:
     """Share of sampled sketches that pass the static gate; subjects in turn.
 
@@ -209,18 +188,16 @@ def gate_pass_rate(model: Any, reader: Any, probes: int, seed: int) -> float:
     """
     subjects = tuple(palettes.SUBJECTS)
     prompts = [prompt_tokens(reader, subjects[index % len(subjects)]) for index in range(probes)]
-    rows = static.generate(
-        static.merged(model, POSITIONS),
+    ends = frozenset([int(model.config.eos_token_id)])
+    drawn = Decoding(max_completion_tokens=320)
+    return coldstart.gate_pass_rate(
+        engines.build("static", model, drawn, ends, pad=model.config.pad_token_id)[1],
+        partial(reader.decode, skip_special_tokens=True),
         prompts,
         [derive_seed(seed, "sft", index) for index in range(probes)],
-        Decoding(max_completion_tokens=320),
-        frozenset([int(model.config.eos_token_id)]),
-        on_row=lambda _row, _completion: None,
+        Gate(),
         stop=lambda: None,
     )
-    texts = [reader.decode(list(row.tokens), skip_special_tokens=True) for row in rows]
-    admitted = [not gate.inspect(str(text), Gate()).violations for text in texts]
-    return sum(admitted) / probes
 
 
 def _show(step: int, steps: int, loss: float, left: float) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from watercolour.api.trainer import Decoding
+from watercolour.train.decode.weights import causal_lm, effective
 from watercolour.train.sampling import OnRow, Row, Stop, choose, uniforms
 
 #: Below this width one thread decodes faster than two: the products are so small that threads
@@ -58,12 +59,6 @@ class Weights:
     eps: float
 
 
-def causal_lm(model: nn.Module) -> Any:
-    """The transformers model inside a PEFT wrapper, or the model itself."""
-    inner: Any = model
-    return inner.get_base_model() if hasattr(inner, "get_base_model") else inner
-
-
 def supports(model: nn.Module) -> bool:
     """Whether this loop computes what the model computes: a plain dense Qwen3 on the CPU."""
     policy = causal_lm(model)
@@ -77,17 +72,6 @@ def supports(model: nn.Module) -> bool:
     return plain_rope and full and plain and not dora
 
 
-def _effective(linear: Any) -> Tensor:
-    """A linear layer's weight with its active adapters added."""
-    if not hasattr(linear, "base_layer"):
-        return linear.weight
-    weight: Tensor = linear.base_layer.weight
-    for name in linear.active_adapters:
-        if name in linear.lora_A:
-            weight = weight + linear.get_delta_weight(name).to(weight.dtype)
-    return weight
-
-
 def _layer(block: Any) -> Layer:
     attention, mlp = block.self_attn, block.mlp
     before, between = block.input_layernorm.weight, block.post_attention_layernorm.weight
@@ -96,14 +80,14 @@ def _layer(block: Any) -> Layer:
     # The query's norm carries the attention's scale, so that scores need no further product.
     q_norm = (attention.q_norm.weight * attention.scaling).expand(heads, -1)
     k_norm = attention.k_norm.weight.expand(kv_heads, -1)
-    qkv = [_effective(p) for p in (attention.q_proj, attention.k_proj, attention.v_proj)]
-    gate_up = [_effective(p) for p in (mlp.gate_proj, mlp.up_proj)]
+    qkv = [effective(p) for p in (attention.q_proj, attention.k_proj, attention.v_proj)]
+    gate_up = [effective(p) for p in (mlp.gate_proj, mlp.up_proj)]
     return Layer(
         qkv=(torch.cat(qkv) * before).t().contiguous(),
         qk_norm=torch.cat([q_norm, k_norm]).contiguous(),
-        out=_effective(attention.o_proj).t().contiguous(),
+        out=effective(attention.o_proj).t().contiguous(),
         gate_up=(torch.cat(gate_up) * between).t().contiguous(),
-        down=_effective(mlp.down_proj).t().contiguous(),
+        down=effective(mlp.down_proj).t().contiguous(),
     )
 
 

@@ -16,7 +16,8 @@ from transformers.models.qwen3_5_moe import modeling_qwen3_5_moe as modeling
 
 from watercolour.train import delta
 from watercolour.train.decode import torch_ops, triton_ops
-from watercolour.train.decode.weights import Attention, Delta, Experts, Sizes
+from watercolour.train.decode.state import State
+from watercolour.train.decode.weights import Attention, Delta, Experts, Sizes, Weights
 
 SIZES = Sizes(64, 4, 2, 32, 2, 4, 16, 16, 4, 1e-6)
 CHANNELS = 2 * 2 * 16 + 4 * 16
@@ -74,9 +75,9 @@ def _delta() -> float:
     recurrent, inputs = torch.randn(5, 4, 16, 16) * 0.3, torch.randn(5, 4, CHANNELS)
     results = []
     for ops in (triton_ops, torch_ops):
-        state, ring = recurrent.clone(), inputs.clone()
-        out = ops.delta(projected, layer, state, ring, lengths, SLOTS, SIZES)
-        results.append((out, state, ring))
+        state = State(NONE, NONE, recurrent.clone()[None], inputs.clone()[None], lengths)
+        out = ops.delta(projected, layer, state, 0, SLOTS, SIZES)
+        results.append((out, state.recurrent, state.inputs))
     return max(apart(*pair) for pair in zip(*results, strict=True))
 
 
@@ -88,11 +89,12 @@ def _attention(*, gated: bool) -> float:
     keys = torch.randn(5, 2, 256, 32)
     lengths = torch.tensor([200, 5, 0, 33, 7], dtype=torch.int32)
     projected = torch.randn(3, (8 if gated else 4) * 32 + 4 * 32)
+    weights = Weights((), NONE, NONE, NONE, cos, sin, SIZES)
     results = []
     for ops in (triton_ops, torch_ops):
-        k, v = keys.clone(), keys.flip(-1).clone()
-        out = ops.attention(projected, layer, k, v, lengths, SLOTS, cos, sin, SIZES)
-        results.append((out, k, v))
+        state = State(keys.clone()[None], keys.flip(-1).clone()[None], NONE, NONE, lengths)
+        out = ops.attention(projected, layer, state, 0, SLOTS, weights)
+        results.append((out, state.keys, state.values))
     return max(apart(*pair) for pair in zip(*results, strict=True))
 
 

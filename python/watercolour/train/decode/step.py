@@ -44,22 +44,10 @@ def forward(
         mixer, mlp = layer.mixer, layer.mlp
         projected = linear(h, mixer.project)
         if isinstance(mixer, Attention):
-            keys, values = state.keys[full], state.values[full]
-            mixed = ops.attention(
-                projected,
-                mixer,
-                keys,
-                values,
-                state.lengths,
-                slots,
-                weights.cos,
-                weights.sin,
-                sizes,
-            )
+            mixed = ops.attention(projected, mixer, state, full, slots, weights)
             full += 1
         else:
-            recurrent, inputs = state.recurrent[delta], state.inputs[delta]
-            mixed = ops.delta(projected, mixer, recurrent, inputs, state.lengths, slots, sizes)
+            mixed = ops.delta(projected, mixer, state, delta, slots, sizes)
             delta += 1
         x, h = ops.add_norm(x, linear(mixed, mixer.out), layer.between, eps)
         if isinstance(mlp, Experts):

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from watercolour.train.decode.weights import Attention, Delta, Experts, Sizes
+from watercolour.train.decode.state import State
+from watercolour.train.decode.weights import Attention, Delta, Experts, Sizes, Weights
 
 
 def norm(x: Tensor, factor: Tensor, eps: float) -> Tensor:
@@ -39,13 +40,7 @@ def head(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def delta(
-    projected: Tensor,
-    layer: Delta,
-    recurrent: Tensor,
-    inputs: Tensor,
-    lengths: Tensor,
-    slots: Tensor,
-    sizes: Sizes,
+    projected: Tensor, layer: Delta, state: State, number: int, slots: Tensor, sizes: Sizes
 ) -> Tensor:
     """One token through convolution, gated delta rule and gated norm; updates the state in place.
 
@@ -55,21 +50,21 @@ def delta(
     Args:
         projected: (rows, q, k, v, z, b and a side by side).
         layer: the layer's weights.
-        recurrent: (slots, value heads, key size, value size) float32.
-        inputs: (slots, taps, channels).
-        lengths: (slots,) tokens read before this one.
+        state: the caches.
+        number: the layer's place among the delta layers.
         slots: (rows,).
         sizes: the model's.
 
     Returns:
         (rows, value heads·value size), to be projected out.
     """
+    recurrent, inputs = state.recurrent[number], state.inputs[number]
     rows, key_width = len(projected), sizes.key_heads * sizes.key_size
     width = sizes.value_heads * sizes.value_size
     mixed, z, b, a = projected.split(
         [2 * key_width + width, width, sizes.value_heads, sizes.value_heads], -1
     )
-    place = lengths[slots].long()
+    place = state.lengths[slots].long()
     inputs[slots, place % sizes.taps] = mixed
     order = place.unsqueeze(-1) - torch.arange(sizes.taps - 1, -1, -1, device=place.device)
     window = inputs[slots.unsqueeze(-1), order % sizes.taps]
@@ -101,39 +96,29 @@ def _unit(x: Tensor) -> Tensor:
 
 
 def attention(
-    projected: Tensor,
-    layer: Attention,
-    keys: Tensor,
-    values: Tensor,
-    lengths: Tensor,
-    slots: Tensor,
-    cos: Tensor,
-    sin: Tensor,
-    sizes: Sizes,
+    projected: Tensor, layer: Attention, state: State, number: int, slots: Tensor, weights: Weights
 ) -> Tensor:
     """One token's attention over all tokens of its row; writes its key and value to the cache.
 
     Args:
         projected: (rows, queries with their gates, keys and values side by side).
         layer: the layer's weights.
-        keys: (slots, kv heads, capacity, size).
-        values: likewise.
-        lengths: (slots,) tokens read before this one.
+        state: the caches.
+        number: the layer's place among the attention layers.
         slots: (rows,).
-        cos: (positions, rotated dimensions).
-        sin: likewise.
-        sizes: the model's.
+        weights: of the model, for its rotations and sizes.
 
     Returns:
         (rows, heads·size), to be projected out.
     """
+    keys, values, sizes = state.keys[number], state.values[number], weights.sizes
     rows, size = len(projected), sizes.size
     wide = sizes.heads * size * (2 if layer.gated else 1)
     q, k, v = projected.split([wide, sizes.kv_heads * size, sizes.kv_heads * size], -1)
     q = q.view(rows, sizes.heads, -1)
     q, gate = (q[..., :size], q[..., size:]) if layer.gated else (q, None)
-    place = lengths[slots].long()
-    c, s = cos[place].unsqueeze(1), sin[place].unsqueeze(1)
+    place = state.lengths[slots].long()
+    c, s = weights.cos[place].unsqueeze(1), weights.sin[place].unsqueeze(1)
     q = _rotated(norm(q, layer.q_norm, sizes.eps), c, s)
     k = _rotated(norm(k.view(rows, sizes.kv_heads, size), layer.k_norm, sizes.eps), c, s)
     keys[slots, :, place] = k

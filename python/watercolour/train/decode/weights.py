@@ -206,13 +206,18 @@ def build(model: nn.Module, positions: int) -> Weights:
 @torch.no_grad()
 def refresh(weights: Weights) -> None:
     """Write base + B·A into every copied slice, summed in float32."""
-    target: Tensor
-    part: Any
     for target, part in weights.sources:
-        base = _base(part)
-        active: list[str] = getattr(part, "active_adapters", [])
-        deltas = [part.get_delta_weight(name).float() for name in active if name in part.lora_A]
-        target.copy_(base.float() + sum(deltas[1:], deltas[0]) if deltas else base)
+        target.copy_(effective(part))
+
+
+def effective(part: Any) -> Tensor:
+    """A linear layer's weight in its own type, its active adapters added in float32."""
+    base = _base(part)
+    active: list[str] = getattr(part, "active_adapters", [])
+    deltas: list[Tensor] = [part.get_delta_weight(one) for one in active if one in part.lora_A]
+    if not deltas:
+        return base
+    return sum((delta.float() for delta in deltas), base.float()).to(base.dtype)
 
 
 def _sizes(config: Any) -> Sizes:
