@@ -1,0 +1,175 @@
+"""Commands around a training: run, report, sft."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from watercolour.cli import root
+
+if TYPE_CHECKING:
+    from watercolour.gallery.record import RunRecord
+
+
+@root.cli.command()
+@click.argument("spec", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--resume", is_flag=True, help="Go on from the run's last checkpoint.")
+@click.option("--name", help="Instead of metadata.name.")
+@click.option("--steps", type=click.IntRange(min=1), help="Instead of spec.trainer.steps.")
+@click.option("--seed", type=click.IntRange(min=0), help="Instead of spec.seed.")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Any field of the spec.")
+@click.option("--no-open", is_flag=True, help="Do not open the report in a browser.")
+@click.option("--judge-key-file", type=click.Path(path_type=Path), help="The judge's bearer token.")
+@root.renderer_options
+@root.as_json
+def run(
+    spec: Path,
+    resume: bool,
+    name: str | None,
+    steps: int | None,
+    seed: int | None,
+    sets: Sequence[str],
+    no_open: bool,
+    judge_key_file: Path | None,
+    renderer_python: Path | None,
+    allow_unsandboxed: bool,
+    json_: bool,
+) -> None:
+    """Train on this machine as the file SPEC says, then write report.html.
+
+    \b
+    watercolour run examples/local.yaml
+    watercolour run examples/local.yaml --name second --seed 2 --set spec.recipe.name=judge-led
+    """
+    from watercolour.api import load
+    from watercolour.gallery import record, report
+    from watercolour.local import progress
+    from watercolour.local import run as local
+
+    given = {"metadata.name": name, "spec.trainer.steps": steps, "spec.seed": seed}
+    overrides = dict(_assignment(text) for text in sets)
+    overrides |= {path: str(value) for path, value in given.items() if value is not None}
+    if allow_unsandboxed:
+        overrides["spec.renderers.allowUnsandboxed"] = "true"
+    wanted = load.run(spec, overrides)
+    terminal = sys.stderr.isatty() and not json_
+    with progress.display(wanted.metadata.name, stream_is_terminal=terminal) as display:
+        finished = local.run(
+            wanted,
+            display,
+            local.programs(renderer_python),
+            resume=resume,
+            judge_key_file=judge_key_file,
+            again=_again(),
+        )
+        display.say("writing the report")
+        page = report.write(record.read(finished.folder))
+    if json_:
+        root.print_json({**finished.summary, "folder": str(finished.folder), "report": str(page)})
+        return
+    click.echo(_headline(finished.summary))
+    click.echo(f"Report: {page}")
+    if not no_open and sys.stdout.isatty():
+        click.launch(page.resolve().as_uri())
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    path, equals, value = text.partition("=")
+    if not equals or not path:
+        raise click.UsageError(f"--set {text!r}: write it as spec.trainer.steps=3.")
+    return path, value
+
+
+def _again() -> str:
+    """The command that was typed, with --resume."""
+    import shlex
+
+    typed = [word for word in sys.argv[1:] if word != "--resume"]
+    return shlex.join(["watercolour", *typed, "--resume"])
+
+
+def _headline(summary: dict[str, Any]) -> str:
+    """The run in two lines of words."""
+    from watercolour.gallery.words import duration, number, percent
+
+    def pair(key: str, show: Callable[[float | None], str]) -> str:
+        first, last = (summary.get(f"{key}_{end}_fifth") for end in ("first", "last"))
+        return f"{show(first)} → {show(last)}"
+
+    return (
+        f"{summary.get('steps', 0)} steps in {duration(summary.get('seconds'))}, "
+        f"unscored {percent(summary.get('unscored_rate'))}, "
+        f"peak memory {summary.get('peak_memory_mib', 0) / 1024:.1f} GiB\n"
+        f"Reward {pair('reward', number)}, adjusted {pair('reward_adjusted', number)}, "
+        f"gate {pair('gate_pass', percent)} (first → last fifth)"
+    )
+
+
+@root.cli.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--strip", type=click.Path(path_type=Path), help="Write a PNG strip instead.")
+@click.option("--columns", type=click.IntRange(2, 24), default=8, help="Of the strip.")
+@root.as_json
+def report(run_folder: Path, strip: Path | None, columns: int, json_: bool) -> None:
+    """Write report.html of the run in folder RUN (or of that name in runs/)."""
+    from watercolour.gallery import pictures, record
+    from watercolour.gallery import report as page
+    from watercolour.local import files
+
+    named = Path("runs", run_folder)
+    folder = named if not run_folder.exists() and named.is_dir() else run_folder
+    found = record.read(folder)
+    _warn_damaged(found)
+    if strip is None:
+        out = page.write(found)
+    else:
+        import io
+
+        out, content = strip, io.BytesIO()
+        pictures.strip(found, columns=columns).save(content, "PNG", optimize=True)
+        files.write_output(out, content.getvalue())
+    steps = len(found.by_step())
+    if json_:
+        root.print_json({"out": str(out), "steps": steps, "rollouts": len(found.entries)})
+    else:
+        click.echo(out)
+
+
+def _warn_damaged(found: RunRecord) -> None:
+    for path, cause in found.damaged:
+        click.echo(f"{path} could not be read and is left out: {cause}", err=True)
+
+
+@root.cli.command(context_settings={"ignore_unknown_options": True})
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option("--samples", type=click.IntRange(min=100), help="Sketches to learn from.")
+@click.option("--epochs", type=click.IntRange(min=1), help="Times that each is seen.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seeds weights and order.")
+@root.as_json
+def sft(out: Path, json_: bool, **plan: int | None) -> None:
+    """Make the tiny policy by learning the sketch grammar (the cold start)."""
+    import time
+    from dataclasses import asdict, replace
+
+    from watercolour.local.progress import duration
+    from watercolour.train import sft as cold_start
+
+    told = 0.0
+
+    def show(step: int, steps: int, loss: float, left: float) -> None:
+        nonlocal told
+        if time.monotonic() - told > 5 or step == steps:
+            told = time.monotonic()
+            click.echo(f"step {step}/{steps}  loss {loss:.3f}  left {duration(left)}", err=True)
+
+    given = {name: value for name, value in plan.items() if value is not None}
+    out.mkdir(parents=True, exist_ok=True)
+    card = cold_start.train(out, replace(cold_start.Plan(), **given), show)
+    if json_:
+        root.print_json({**asdict(card), "out": str(out)})
+    else:
+        click.echo(f"{out}: {card.parameters:,} parameters, gate {card.gate_pass_rate:.0%}")
