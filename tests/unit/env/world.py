@@ -1,0 +1,95 @@
+"""The environment on real sockets, between edges that fail on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+from tests.unit.env.edges import Edge, reply
+
+from watercolour import service
+from watercolour.api import load
+from watercolour.api.rollout import Rollout
+from watercolour.api.spec import RunSpec
+from watercolour.env.client import EnvClient
+from watercolour.env.server import Neighbours, create_app, neighbours
+
+
+@dataclass
+class World:
+    """The environment's surroundings."""
+
+    pool: str
+    renderer: Edge
+    scorer: Edge
+    judge: Edge
+
+    def spec(self, recipe: str = "hps-only", **spec: Any) -> RunSpec:
+        """A run of two rollouts a step."""
+        plain = {
+            "recipe": {"name": recipe},
+            "references": {"pool": self.pool},
+            "trainer": {"rolloutsPerStep": 2, "groupSize": 2, "guards": {"probes": 2}},
+        }
+        data = {
+            "apiVersion": "watercolour.dev/v1alpha1",
+            "kind": "WatercolourRun",
+            "metadata": {"name": "test"},
+            "spec": plain | spec,
+        }
+        return load.from_dict(data).spec
+
+    def near(self, spec: RunSpec) -> Neighbours:
+        return neighbours(
+            spec, renderers=[self.renderer.url], scorer=self.scorer.url, judge=self.judge.url
+        )
+
+
+@contextmanager
+def listening(spec: RunSpec, world: World, near: Neighbours | None = None) -> Generator[str]:
+    """The server in a thread; yields its URL once it listens."""
+    bound = service.listen("127.0.0.1", 0)
+    bound.listen()  # Whoever connects now waits until the server accepts.
+    config = uvicorn.Config(
+        create_app(spec, near or world.near(spec)),
+        ws="websockets-sansio",
+        log_config=None,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([bound],))
+    thread.start()
+    url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+    try:
+        httpx.get(f"{url}/livez", timeout=30).raise_for_status()
+        yield url
+    finally:
+        server.should_exit = True
+        thread.join()
+        bound.close()
+
+
+@asynccontextmanager
+async def env(spec: RunSpec, world: World, **options: Any) -> AsyncGenerator[EnvClient]:
+    with listening(spec, world) as url:
+        client = EnvClient(url, timeout_s=30.0, **options)
+        try:
+            yield client
+        finally:
+            await asyncio.to_thread(client.close)
+
+
+async def ask(client: EnvClient, completion: str = reply(), **ids: Any) -> Rollout:
+    settings: dict[str, Any] = {"subject": "a red poppy", "seed": 7} | ids
+    return await client.evaluate(completion, **settings)
+
+
+async def scrape(url: str) -> str:
+    async with httpx.AsyncClient() as http:
+        return (await http.get(f"{url}/metrics")).text
