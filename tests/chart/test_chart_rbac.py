@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,21 +87,36 @@ def test_every_kind_that_is_made_is_one_that_is_watched() -> None:
     assert {(kind.api_version, kind.plural) for kind in desired.KINDS} <= watched
 
 
-def install(
-    api: Api, render: Render, file: str, namespace: str, *, at: str = "", **values: Any
-) -> str:
-    """Apply the mode's accounts and roles and wait until they hold; returns the operator's user."""
-    for each in render(file, namespace=namespace, values=values):
-        if each["kind"] in RBAC:
-            api.apply(each)
-    user = f"system:serviceaccount:{namespace}:watercolour-operator"
-    last = ("create", "coordination.k8s.io", "leases")
-    deadline = time.monotonic() + 10
-    while not (
-        may(api, user, next(iter(needed())), at or namespace) and may(api, user, last, namespace)
-    ):
-        assert time.monotonic() < deadline, "the roles give nothing"
-    return user
+Install = Callable[..., str]
+
+
+@pytest.fixture
+def install(api: Api, render: Render, namespace: str) -> Iterator[Install]:
+    """Apply a mode's accounts and roles and wait until they hold; returns the operator's user.
+
+    What has no namespace goes with the test: the next release of that name would refuse to own it.
+    """
+    applied: list[Manifest] = []
+
+    def call(file: str, *, at: str = "", **values: Any) -> str:
+        for each in render(file, namespace=namespace, values=values):
+            if each["kind"] in RBAC:
+                api.apply(each)
+                applied.append(each)
+        user = f"system:serviceaccount:{namespace}:watercolour-operator"
+        last = ("create", "coordination.k8s.io", "leases")
+        deadline = time.monotonic() + 10
+        while not (
+            may(api, user, next(iter(needed())), at or namespace)
+            and may(api, user, last, namespace)
+        ):
+            assert time.monotonic() < deadline, "the roles give nothing"
+        return user
+
+    yield call
+    for each in applied:
+        if "namespace" not in each["metadata"]:
+            api.delete(each["kind"], each["metadata"]["name"])
 
 
 def may(api: Api, user: str, right: Right, namespace: str, name: str = "") -> bool:
@@ -140,23 +155,22 @@ def other(control_plane: ControlPlane, namespace: str) -> str:
 
 @pytest.mark.cluster
 def test_cluster_mode_reaches_every_namespace(
-    api: Api, render: Render, namespace: str, other: str
+    api: Api, install: Install, namespace: str, other: str
 ) -> None:
-    user = install(api, render, "defaults", namespace)
+    user = install("defaults")
     assert refused(api, user, namespace) == set()
     assert refused(api, user, other) == set()
     assert refused(api, user, "") == set()
     for right in NEVER:
         assert not may(api, user, right, other), right
-    api.delete("ClusterRoleBinding", "watercolour-operator")
 
 
 @pytest.mark.cluster
 def test_namespaces_mode_reaches_those_and_no_other(
-    api: Api, render: Render, namespace: str, other: str
+    api: Api, install: Install, namespace: str, other: str
 ) -> None:
     rbac = {"mode": "namespaces", "namespaces": [other]}
-    user = install(api, render, "", namespace, at=other, rbac=rbac)
+    user = install("", at=other, rbac=rbac)
     assert refused(api, user, other) == set()
     # The release's own namespace is not one of them: it holds the Lease alone.
     for elsewhere in (namespace, "default", ""):
@@ -167,9 +181,9 @@ def test_namespaces_mode_reaches_those_and_no_other(
 
 @pytest.mark.cluster
 def test_single_mode_reaches_its_own_namespace_alone(
-    api: Api, render: Render, namespace: str, other: str
+    api: Api, install: Install, namespace: str, other: str
 ) -> None:
-    user = install(api, render, "single", namespace)
+    user = install("single")
     assert refused(api, user, namespace) == set()
     assert refused(api, user, other) == needed()
     assert refused(api, user, "") == needed()
@@ -183,6 +197,7 @@ def test_the_operator_finds_its_rights_complete(
     api: Api,
     control_plane: ControlPlane,
     render: Render,
+    install: Install,
     namespace: str,
     other: str,
     tmp_path: Path,
@@ -192,7 +207,7 @@ def test_the_operator_finds_its_rights_complete(
     if mode == "namespaces":
         rbac["namespaces"] = [other]
     values = {"rbac": rbac}
-    install(api, render, "", namespace, at=rbac.get("namespaces", [""])[0], **values)
+    install("", at=rbac.get("namespaces", [""])[0], **values)
     file = tmp_path / "operator.yaml"
     found = render(values=values, namespace=namespace)
     file.write_text(named(found, "ConfigMap", "-operator")["data"]["operator.yaml"])
@@ -204,24 +219,20 @@ def test_the_operator_finds_its_rights_complete(
         [*command, *words], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
-    if mode == "cluster":
-        api.delete("ClusterRoleBinding", "watercolour-operator")
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("file", ["defaults", "single"])
 def test_the_lease_is_the_operators_own(
-    api: Api, render: Render, namespace: str, other: str, file: str
+    api: Api, install: Install, namespace: str, other: str, file: str
 ) -> None:
-    user = install(api, render, file, namespace)
+    user = install(file)
     lease = "coordination.k8s.io", "leases"
     assert may(api, user, ("create", *lease), namespace)
     for verb in ("get", "update"):
         assert may(api, user, (verb, *lease), namespace, "watercolour-operator")
         assert not may(api, user, (verb, *lease), namespace, "somebody-elses")
         assert not may(api, user, (verb, *lease), other, "watercolour-operator")
-    if file == "defaults":
-        api.delete("ClusterRoleBinding", "watercolour-operator")
 
 
 @pytest.mark.cluster
@@ -230,9 +241,9 @@ def test_the_lease_is_the_operators_own(
     [("view", True, False), ("edit", True, True), ("admin", True, True)],
 )
 def test_the_clusters_own_roles_know_runs(
-    api: Api, render: Render, namespace: str, role: str, reads: bool, writes: bool
+    api: Api, install: Install, namespace: str, role: str, reads: bool, writes: bool
 ) -> None:
-    install(api, render, "defaults", namespace)
+    install("defaults")
     user = f"painter-{role}-{namespace}"
     rbac = "rbac.authorization.k8s.io"
     api.apply(
@@ -263,4 +274,3 @@ def test_the_clusters_own_roles_know_runs(
     }
     for (verb, resource), allowed in expected.items():
         assert may(api, user, (verb, runs, resource), namespace) is allowed, (verb, resource)
-    api.delete("ClusterRoleBinding", "watercolour-operator")

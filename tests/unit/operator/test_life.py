@@ -17,10 +17,10 @@ def test_a_healthy_run_goes_through_its_phases_and_tells_at_most_six_events() ->
     phases: list[Phase] = []
     world.watchers.append(lambda _, plan: phases.append(plan.status.phase))
     world.live(4)
-    for step in range(1, 81):
+    for step in range(1, 101):
         world.step(step, reward={"mean": 0.3 + step / 400})
         world.live(30, every=10)
-    world.end_trainer(0, '{"step": 80, "reward_first_fifth": 0.31, "reward_last_fifth": 0.52}')
+    world.end_trainer(0, '{"step": 100, "reward_first_fifth": 0.31, "reward_last_fifth": 0.52}')
     world.live(20)
 
     order = list(dict.fromkeys(phases))
@@ -31,7 +31,7 @@ def test_a_healthy_run_goes_through_its_phases_and_tells_at_most_six_events() ->
         ("Normal", "Training"),
         ("Normal", "Succeeded"),
     ]
-    assert world.events[-1].message == "80 steps, reward 0.31 → 0.52."
+    assert world.events[-1].message == "100 steps, reward 0.31 → 0.52."
     assert world.said(T.COMPLETE) == ("True", "Succeeded")
 
 
@@ -78,14 +78,14 @@ def test_columns_show_what_is_known() -> None:
     world = World(room=False)
     world.live(1)
     columns = world.status.columns
-    assert (columns.step, columns.reward, columns.scorer) == ("0/80", "-", "Stopped")
+    assert (columns.step, columns.reward, columns.scorer) == ("0/100", "-", "Stopped")
     world.room = True
     world.live(4)
     world.demand = Demand(4, 0, 0)
     world.step(12, reward={"mean": 0.4666})
     world.live(4)
     columns = world.status.columns
-    assert (columns.step, columns.reward, columns.renderers) == ("12/80", "0.47", "2/2")
+    assert (columns.step, columns.reward, columns.renderers) == ("12/100", "0.47", "2/2")
     assert columns.scorer == "Ready"
 
 
@@ -107,12 +107,12 @@ def test_a_trainer_that_misses_an_answer_changes_nothing_and_a_silent_one_is_tol
     assert world.said(T.PROGRESSING) == ("True", "Training")
     world.live(60, every=10)
     assert world.said(T.PROGRESSING) == ("Unknown", "ProgressUnknown")
-    assert world.status.columns.step == "5/80", "the last figures stay"
+    assert world.status.columns.step == "5/100", "the last figures stay"
 
 
 def test_a_step_that_takes_five_times_as_long_as_usual_is_overdue() -> None:
     world = training(step=4)
-    world.step(5, etaSeconds=75 * 60.0)
+    world.step(5, etaSeconds=95 * 60.0)
     world.live(280, every=10)
     assert world.said(T.PROGRESSING) == ("True", "Training")
     world.live(60, every=10)
@@ -176,7 +176,7 @@ def test_a_resumed_run_goes_on_from_the_checkpoint_with_the_next_attempt() -> No
     assert (plan.attempt, plan.resume) == (2, True)
     world.live(4)
     assert world.phase is Phase.STARTING
-    assert world.status.columns.step == "40/80"
+    assert world.status.columns.step == "40/100"
     assert world.said(T.SUSPENDED) == ("False", "Resumed")
     world.step(41)
     world.live(2)
@@ -225,20 +225,20 @@ def test_suspended_time_does_not_count_towards_the_active_deadline() -> None:
     assert world.said(T.FAILED) == ("True", "ActiveDeadlineExceeded")
 
 
-@pytest.mark.parametrize("raised", [120, 81])
+@pytest.mark.parametrize("raised", [120, 101])
 def test_steps_that_are_raised_before_the_end_are_made_by_another_attempt(raised: int) -> None:
-    world = training(step=79)
+    world = training(step=99)
     world.edit(trainer={"steps": raised})
-    world.progress = world.progress and world.progress.model_copy(update={"steps": 80})
-    world.end_trainer(0, '{"step": 80, "steps": 80, "lastCheckpointStep": 80}')
+    world.progress = world.progress and world.progress.model_copy(update={"steps": 100})
+    world.end_trainer(0, '{"step": 100, "steps": 100, "lastCheckpointStep": 100}')
     plan = world.live(1)
     assert world.phase is Phase.STARTING
     assert (plan.attempt, plan.resume) == (2, True)
 
 
 def test_steps_that_are_raised_while_the_parts_end_change_nothing() -> None:
-    world = training(step=79)
-    world.end_trainer(0, '{"step": 80, "steps": 80}')
+    world = training(step=99)
+    world.end_trainer(0, '{"step": 100, "steps": 100}')
     world.reconcile()
     assert world.phase is Phase.COMPLETING
     world.edit(trainer={"steps": 120})
@@ -247,8 +247,8 @@ def test_steps_that_are_raised_while_the_parts_end_change_nothing() -> None:
 
 
 def test_steps_that_are_raised_after_the_end_change_nothing() -> None:
-    world = training(step=79)
-    world.end_trainer(0, '{"step": 80, "steps": 80}')
+    world = training(step=99)
+    world.end_trainer(0, '{"step": 100, "steps": 100}')
     world.live(20)
     world.edit(trainer={"steps": 120})
     world.live(5)
