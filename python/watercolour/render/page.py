@@ -42,6 +42,7 @@ class Drawn:
     js_errors: tuple[str, ...]
     timings: dict[str, float]
     cpu_seconds: float
+    peak_memory_bytes: int
 
 
 class Page:
@@ -54,6 +55,7 @@ class Page:
         self._meter = meter
         self._crashed = asyncio.Event()
         self._base = procfs.resident_bytes(pid) or 0
+        self._peak = self._base
         tab.on("error", self._on_error)
 
     def _on_error(self, *_: object) -> None:
@@ -87,19 +89,20 @@ class Page:
         finally:
             charged = self._meter.close(id(self))
         cpu = charged + (procfs.cpu_seconds(self.pid) or own) - own
+        peak = max(self._peak, procfs.resident_bytes(self.pid) or 0)
         self.painted += 1
         result = driver.outcome(answer, "the page went away while it painted")
         if result is None:
             raise InfrastructureError(
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
-        return _drawn(result, cpu)
+        return _drawn(result, cpu, peak)
 
     async def _watch(
         self, answer: asyncio.Future[Any], job: Job, started: float, own: float
     ) -> None:
         """Return once the answer is there; enforce CPU budget, memory and deadline meanwhile."""
-        peak = self._base
+        peak = self._peak = procfs.resident_bytes(self.pid) or self._base
         crashed = asyncio.ensure_future(self._crashed.wait())
         try:
             while True:
@@ -111,7 +114,7 @@ class Page:
                 if answer.done() and not self._crashed.is_set():
                     return
                 resident = procfs.resident_bytes(self.pid)
-                peak = max(peak, resident or 0)
+                peak = self._peak = max(peak, resident or 0)
                 if peak > MEMORY_LIMIT:
                     self.kill()
                     raise _out_of_memory(peak)
@@ -162,7 +165,7 @@ def _error_line(error: dict[str, Any]) -> str:
     return f"{error['stage']}: {error['message']}{where}"
 
 
-def _drawn(result: dict[str, Any], cpu: float) -> Drawn:
+def _drawn(result: dict[str, Any], cpu: float, peak: int) -> Drawn:
     """Translate the realm's answer.
 
     Raises:
@@ -198,4 +201,5 @@ def _drawn(result: dict[str, Any], cpu: float) -> Drawn:
         js_errors=errors,
         timings={key: round(value / 1000, 4) for key, value in result["timings"].items()},
         cpu_seconds=round(cpu, 3),
+        peak_memory_bytes=peak,
     )

@@ -54,6 +54,9 @@ class Painted:
         rasterizer: identity of what turned shapes into pixels; never mix two in one run.
         versions: of the libraries, the patch, the harness and the browser.
         cached: the renderer had painted the same sketch with the same seed and size before.
+        seed: the seed that was asked for; None from a renderer that does not say.
+        peak_memory_bytes: highest resident memory of the page's process while it painted; None
+            from a renderer that does not say.
     """
 
     painting: bytes = field(repr=False)
@@ -65,3 +68,5 @@ class Painted:
     rasterizer: str
     versions: dict[str, str]
     cached: bool = False
+    seed: int | None = None
+    peak_memory_bytes: int | None = None
