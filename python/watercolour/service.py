@@ -7,12 +7,13 @@ written, whole, once the socket listens.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import errno
 import json
 import os
 import signal
 import socket
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +25,15 @@ from watercolour.api.reasons import Reason
 
 #: Seconds that open requests get after SIGTERM before their connections are closed.
 GRACE_SECONDS = 10
+
+#: The same, once they have been waited for already.
+DRAINED_SECONDS = 1
+
+#: How often a draining server looks whether a second signal has come.
+LOOK_SECONDS = 0.1
+
+#: Waits, for a limited time, until a server's work is done.
+Drain = Callable[[], Awaitable[None]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,15 +83,41 @@ def announce(path: Path, url: str) -> None:
 class _Server(uvicorn.Server):
     """Announces once uvicorn has finished its start-up; SIGTERM is an order and no failure."""
 
-    def __init__(self, config: uvicorn.Config, path: Path | None, url: str) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        path: Path | None,
+        url: str,
+        drain: Drain | None,
+        *,
+        refuses: bool,
+    ) -> None:
         super().__init__(config)
         self._path = path
         self._url = url
+        self._drain = drain
+        self._refuses = refuses
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and self._path is not None:
             announce(self._path, self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._drain is not None:
+            if not self._refuses:
+                # Nobody listens from here on, so that clients wait for the server that comes next.
+                for server in self.servers:
+                    server.close()
+            await self._drained(self._drain)
+        await super().shutdown(sockets)
+
+    async def _drained(self, drain: Drain) -> None:
+        """Wait until the work is done, or a second signal says not to."""
+        draining = asyncio.ensure_future(drain())
+        while not draining.done() and not self.force_exit:
+            await asyncio.wait({draining}, timeout=LOOK_SECONDS)
+        draining.cancel()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -99,10 +135,14 @@ def serve(
     *,
     websockets: bool = False,
     grace_seconds: int = GRACE_SECONDS,
+    drain: Drain | None = None,
+    refuses: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests end for up to ``grace_seconds``.
 
-    It returns after SIGTERM; after SIGINT it raises what an interrupted program raises.
+    It returns after SIGTERM; after SIGINT it raises what an interrupted program raises. ``drain``
+    takes the place of that grace: it is awaited while sockets are open and nobody listens, or, with
+    ``refuses``, while who comes late still gets an answer, which has to say no.
 
     Raises:
         KeyboardInterrupt: SIGINT ended it.
@@ -118,9 +158,9 @@ def serve(
         ws_max_size=64 * 2**20,
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=grace_seconds,
+        timeout_graceful_shutdown=grace_seconds if drain is None else DRAINED_SECONDS,
     )
-    app.state.server = _Server(config, args.announce, url)
+    app.state.server = _Server(config, args.announce, url, drain, refuses=refuses)
     try:
         app.state.server.run(sockets=[bound])
     finally:

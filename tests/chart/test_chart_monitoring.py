@@ -64,14 +64,14 @@ def of_registry(registry: CollectorRegistry) -> dict[str, set[str]]:
 def renderer() -> dict[str, set[str]]:
     """The renderer's series; its service is imported where its browser driver is installed."""
     code = (
-        "import json; from watercolour.render.service import Metrics\n"
+        "import json; from watercolour.render.metrics import Metrics\n"
         "print(json.dumps([[f.name, f.type] for f in Metrics().registry.collect()]))"
     )
     python = ROOT / ".venv-render" / "bin" / "python"
     text = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
     return {
-        f"{name}{end}": {"outcome", "le"}
+        f"{name}{end}": {"outcome", "phase", "cause", "le"}
         for name, kind in json.loads(text)
         for end in endings.get(kind, ("",))
     }
