@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -68,7 +69,10 @@ class Storm:
     done: Counter[str] = field(default_factory=Counter[str])
     outages: list[Outage] = field(default_factory=list[Outage])
     _operator: harness.Running | None = None
-    _down_since: float = field(default_factory=time.monotonic)
+    #: Since when nobody holds the Lease; None while an operator does.
+    _down_since: float | None = field(default_factory=time.monotonic)
+    #: By process id: when an operator has ended.
+    _ended: dict[int, float] = field(default_factory=dict[int, float])
     _starts: int = 0
 
     @property
@@ -150,8 +154,9 @@ class Storm:
         """Start the operator again if it has ended, as its Deployment would."""
         if self._operator is None or self._operator.process.poll() is not None:
             if self._operator is not None:
-                self.done[f"operator ended with {self._operator.process.returncode}"] += 1
-                self._down_since = time.monotonic()
+                process = self._operator.process
+                self.done[f"operator ended with {process.returncode}"] += 1
+                self._goes_down(self._ended.get(process.pid, time.monotonic()))
             self.start_operator()
 
     def start_operator(self) -> None:
@@ -166,16 +171,30 @@ class Storm:
             identity=identity,
             reach=self.answers.reach,
         )
+        threading.Thread(target=self._note_end, args=(self._operator,), daemon=True).start()
 
         def holds(seen: Seen) -> bool:
             return seen.kind == "Lease" and seen.thing["spec"].get("holderIdentity") == identity
 
+        since = self._goes_down(time.monotonic())
         while not self.witness.wait(holds, mark, 2.0):
-            assert time.monotonic() - self._down_since < 120, self._operator.words()[-4000:]
+            assert time.monotonic() - since < 120, self._operator.words()[-4000:]
             if self._operator.process.poll() is not None:
-                break  # `tend` starts the next one
+                break  # `tend` starts the next one; until it holds the Lease nobody acts
         else:
-            self.outages.append(Outage(self._down_since, time.monotonic()))
+            self.outages.append(Outage(since, time.monotonic()))
+            self._down_since = None
+
+    def _note_end(self, operator: harness.Running) -> None:
+        """An operator that ends by itself, as one that has lost its Lease, is away from then on."""
+        operator.process.wait()
+        self._ended[operator.process.pid] = time.monotonic()
+
+    def _goes_down(self, at: float) -> float:
+        """Nobody acts since then, or since earlier if nobody did before; returns since when."""
+        if self._down_since is None:
+            self._down_since = at
+        return self._down_since
 
     def kill_operator(self) -> bool:
         """SIGKILL, in the midst of whatever it does."""
@@ -250,7 +269,7 @@ class Storm:
         assert self._operator
         if self._operator.process.poll() is not None:
             return False
-        self._down_since = time.monotonic()
+        self._goes_down(time.monotonic())
         how(self._operator)
         self._operator = None
         if self.chance.random() < 0.5:

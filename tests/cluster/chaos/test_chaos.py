@@ -46,6 +46,8 @@ def storm(
         )
         yield storm
         print(storm.stop()[-20_000:])
+        witness.write(tmp_path / "witness.jsonl")
+        print(f"all that was seen: {tmp_path}/witness.jsonl")
 
 
 def told(findings: list[str]) -> str:
@@ -57,8 +59,8 @@ def living(api: Api, namespace: str) -> int:
     return sum(phase(run) not in ENDED for run in api.list("WatercolourRun", namespace))
 
 
-def settled(storm: Storm) -> list[Json]:
-    """The runs, once each has ended or is suspended; whoever is suspended may go on first."""
+def settled(storm: Storm) -> None:
+    """Return once each run has ended or is suspended; whoever is suspended may go on first."""
     api, namespace = storm.api, storm.namespace
     for run in api.list("WatercolourRun", namespace):
         if run["spec"].get("suspend") and storm.chance.random() < 0.5:
@@ -74,13 +76,14 @@ def settled(storm: Storm) -> list[Json]:
     while True:
         storm.tend()
         try:
-            return api.until(
+            api.until(
                 "WatercolourRun",
                 lambda runs: all(at_rest(run) for run in runs),
                 namespace,
                 timeout=5.0,
                 what="every run has ended or is suspended",
             )
+            return
         except AssertionError:
             if time.monotonic() > give_up:
                 raise
@@ -108,27 +111,31 @@ def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     struck = len(storm.proxy.seen(lambda call: bool(call.fault)))
     print(f"storm of {time.monotonic() - begun:.0f} s: {dict(sorted(storm.done.items()))}")
     print(f"{struck} of {len(storm.proxy.calls)} calls struck")
-    runs = settled(storm)
+    settled(storm)
     api, namespace, witness = storm.api, storm.namespace, storm.witness
 
-    def leaks() -> list[str]:
-        return verdicts.leaked(runs, objects(api, namespace))
+    def wrong() -> list[str]:
+        runs, there = api.list("WatercolourRun", namespace), objects(api, namespace)
+        return [
+            *verdicts.leaked(runs, there),
+            *verdicts.contradictions(runs, there, witness.seen),
+        ]
 
-    # What is left goes with the garbage collector and the grace periods of pods.
+    # What is left goes with the garbage collector and the grace periods of pods, and the operator
+    # tells of each pod when it is gone.
     give_up = time.monotonic() + 60
-    while leaks() and time.monotonic() < give_up:
+    while (found := wrong()) and time.monotonic() < give_up:
         time.sleep(0.5)
-    assert told(leaks()) == ""
+        storm.tend()
     assert witness.blind == []
-    runs = api.list("WatercolourRun", namespace)
-    assert told(verdicts.contradictions(runs, objects(api, namespace), witness.seen)) == ""
+    assert told(found) == ""
     assert told(verdicts.duplicates(witness.of("Pod"))) == ""
     overstays = verdicts.overstays(witness.of("WatercolourRun"), witness.of("Pod"), storm.outages)
     print(f"scorers outlived their runs by {sorted(overstays.values())[-5:]} s at most")
     assert {pod: late for pod, late in overstays.items() if late > verdicts.OVERSTAY} == {}
-    ends = [phase(run) for run in runs]
+    ends = [phase(run) for run in api.list("WatercolourRun", namespace)]
     print(
-        f"{len(runs)} of {RUNS} runs are left: {ends.count('Succeeded')} succeeded, "
+        f"{len(ends)} of {RUNS} runs are left: {ends.count('Succeeded')} succeeded, "
         f"{ends.count('Failed')} failed, {ends.count('Suspended')} suspended"
     )
     assert storm.pods.problems == []

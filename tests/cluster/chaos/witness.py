@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -71,6 +73,12 @@ class Witness:
         """What was seen of one kind so far."""
         with self._news:
             return [each for each in self.seen if each.kind == kind]
+
+    def write(self, path: Path) -> None:
+        """Keep what was seen, a line each, for whoever has to find out what happened."""
+        with self._news, path.open("w") as file:
+            for each in self.seen:
+                file.write(json.dumps(asdict(each)) + "\n")
 
     def wait(self, condition: Callable[[Seen], bool], since: int, timeout: float) -> bool:
         """Whether something meets the condition, among what came as number `since` or later."""
