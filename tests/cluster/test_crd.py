@@ -153,6 +153,21 @@ def test_kubectl_tells_what_is_wrong_and_what_to_do(kubectl: Kubectl, spec: Any,
     assert "NotFound" in kubectl("get", "wcr", "peony", check=False)
 
 
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"requests": {"memory": "3 GiB"}, "limits": {"memory": "4Gi"}},
+        {"requests": {"memory": "3Gi"}, "limits": {"memory": "4 GiB"}},
+    ],
+    ids=["request", "limit"],
+)
+def test_what_is_no_quantity_is_told_in_our_words_alone(kubectl: Kubectl, resources: Any) -> None:
+    spec = {"trainer": {"resources": resources}}
+    answer = kubectl("apply", "-f", "-", stdin=as_yaml(spec), check=False)
+    assert " GiB: not a Kubernetes quantity. Write it as 500m, 2 or 16Gi." in answer
+    assert "rule evaluation error" not in answer
+
+
 def test_a_password_in_an_address_is_refused_and_not_repeated(kubectl: Kubectl) -> None:
     spec = {"judge": {"endpoint": "http://me:s3cret@judge/v1"}}
     answer = kubectl("apply", "-f", "-", stdin=as_yaml(spec), check=False)

@@ -343,8 +343,11 @@ def _cidrs(component: str) -> Rule:
 
 
 def _requests() -> Rule:
-    request, limit = _quantity("self.requests[name]"), _quantity("self.limits[name]")
-    above = f"name in self.limits && {request}.isGreaterThan({limit})"
+    asked, allowed = "self.requests[name]", "self.limits[name]"
+    # What is no quantity has a rule of its own, whose words CEL's would stand before.
+    sound = f"{_is_quantity(asked)} && {_is_quantity(allowed)}"
+    larger = f"{_quantity(asked)}.isGreaterThan({_quantity(allowed)})"
+    above = f"name in self.limits && {sound} && {larger}"
     values = "[name, self.requests[name], self.limits[name]]"
     fault = f"'requests.%s=%s: above its limit %s'.format({values})"
     return Rule(
@@ -352,6 +355,11 @@ def _requests() -> Rule:
         f"{{self.requests.map(name, {above}, {fault})[0]}}. Lower the request, or raise the limit.",
         ".requests",
     )
+
+
+def _is_quantity(value: str) -> str:
+    """Whether a value can be read as a quantity."""
+    return f"(type({value}) == int || isQuantity({value}))"
 
 
 def _quantity(value: str) -> str:
