@@ -26,6 +26,7 @@ from watercolour_operator.lifecycle.case import OVER, Case, Verdict
 from watercolour_operator.lifecycle.podfaults import TITLES
 from watercolour_operator.lifecycle.replicas import Replicas
 from watercolour_operator.names import Component
+from watercolour_operator.observed import Pod
 from watercolour_operator.times import seconds_between, span, stamp
 
 #: Share of unscored rollouts above which a run counts as degraded, and rollouts' least steps.
@@ -116,7 +117,8 @@ def _elsewhere(component: Component) -> str:
 def _inactive(case: Case, verdict: Verdict, component: Component) -> Said:
     title = TITLES[component].capitalize()
     if verdict.phase is Phase.PENDING:
-        return Said("False", verdict.reason, verdict.message)
+        words = f"{title} not started; the condition Progressing says what the run waits for."
+        return Said("False", verdict.reason, words)
     left = [pod for pod in case.observed.of(component) if attempts.alive(pod)]
     verb = "are" if component is Component.RENDERERS else "is"
     words = f"{title} {verb} being stopped." if left else f"{title} stopped."
@@ -176,7 +178,7 @@ def _renderers(case: Case, wanted: Replicas) -> Said:
 
 
 def _counted(case: Case, component: Component, number: int) -> Said:
-    pods = case.observed.of(component)
+    pods = tuple(pod for pod in case.observed.of(component) if attempts.alive(pod))
     ready = sum(pod.ready and pod.deleting is None for pod in pods)
     title = TITLES[component].capitalize()
     if number == 0:
@@ -184,10 +186,27 @@ def _counted(case: Case, component: Component, number: int) -> Said:
     if component is Component.RENDERERS:
         words = f"{ready} of {number} renderers ready."
         done = ready >= number
+        if not done:
+            words += _unready(pods)
         return Said("True" if done else "False", Reason.READY if done else _STARTING, words)
     if ready >= number:
         return Said("True", Reason.READY, f"{title} ready.")
     return Said("False", _STARTING, f"{title} starting.")
+
+
+def _unready(pods: tuple[Pod, ...]) -> str:
+    """What the oldest pod that is not ready does, in its own words; empty when there is none."""
+    waiting = (pod for pod in pods if not pod.ready and pod.deleting is None)
+    pod = next(waiting, None)
+    if pod is None:
+        return " The others are being made."
+    if pod.started is not None and pod.waiting_reason is None:
+        since = f"{stamp(pod.started)} and does not call itself ready; its log says why"
+        return f" {pod.name} runs since {since}."
+    if pod.scheduled is None:
+        return f" {pod.name} waits for a node."
+    why = f" ({pod.waiting_reason})" if pod.waiting_reason else ""
+    return f" {pod.name} starts on {pod.node}{why}."
 
 
 _STARTING = Reason.POD_STARTING
@@ -198,7 +217,7 @@ def _progressing(case: Case, verdict: Verdict) -> Said:
     if verdict.phase is Phase.PENDING or verdict.reason is Reason.INVALID_SPEC:
         return Said("False", verdict.reason, verdict.message)
     if verdict.phase in (*OVER, Phase.COMPLETING, Phase.SUSPENDING, Phase.SUSPENDED):
-        return Said("False", verdict.reason, verdict.message)
+        return Said("False", verdict.reason, verdict.message + _asked_too_late(case, verdict))
     if trouble is not None and verdict.phase is Phase.STARTING:
         return Said("False", trouble.reason, trouble.message)
     if verdict.phase is Phase.STARTING:
@@ -226,6 +245,18 @@ def _on_the_way(case: Case, verdict: Verdict) -> Said:
     if attempt is not None and attempt.number > 1 and attempt.resumed is not False:
         return Said("True", Reason.RESUMED, verdict.message)
     return Said("True", Reason.STARTED, verdict.message)
+
+
+def _asked_too_late(case: Case, verdict: Verdict) -> str:
+    """That steps which were raised after the end are passed over; empty when none were."""
+    wanted = case.spec.trainer.steps if case.spec else 0
+    told = case.status.progress.steps if case.status.progress else 0
+    if verdict.phase is not Phase.SUCCEEDED or not 0 < told < wanted:
+        return ""
+    return (
+        f" trainer.steps={wanted} came after the end and is passed over: what is done stays done. "
+        "Make a new run that starts from this one's adapter."
+    )
 
 
 def _unheard(case: Case) -> bool:

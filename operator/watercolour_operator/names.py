@@ -49,6 +49,9 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 #: apply everything again to know it.
 APPLIED = f"{GROUP}/applied"
 
+#: A Job's own label of a pod among several: its number.
+INDEX = "batch.kubernetes.io/job-completion-index"
+
 #: What the ReplicaSet looks at, after readiness, to choose the pod that goes.
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -63,6 +66,8 @@ PORTS = {
 #: Where a container finds the run's specification and the artifacts.
 SPEC_FOLDER = "/etc/watercolour"
 SPEC_FILE = f"{SPEC_FOLDER}/run.yaml"
+#: What the run was started with, where its processes are told it in other terms.
+START_FILE = f"{SPEC_FOLDER}/start.yaml"
 ARTIFACTS_FOLDER = "/artifacts"
 
 #: Characters of a run's name that stand whole in the name of its Job.

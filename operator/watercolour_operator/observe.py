@@ -146,7 +146,8 @@ class Observer:
             return None
         known = self.remembered.started.get(run.uid)
         if known is None or known[0] != entry.version:
-            text = await read.config(self.api, run.namespace, name, names.SPEC_FILE)
+            paths = (names.START_FILE, names.SPEC_FILE)
+            text = await read.config(self.api, run.namespace, name, *paths)
             known = (entry.version, _spec_in(text))
             self.remembered.started[run.uid] = known
         return RunSpec.model_validate_json(known[1], by_name=True) if known[1] else None

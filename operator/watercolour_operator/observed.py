@@ -26,6 +26,8 @@ class Pod:
     phase: Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
     created: datetime
     attempt: int | None = None
+    #: Its number among the pods of a Job that has several; None of a Job that has one.
+    index: int | None = None
     #: Job or ReplicaSet behind it.
     owner_uid: str | None = None
     node: str | None = None
@@ -40,6 +42,8 @@ class Pod:
     grace_seconds: float = 0.0
     #: Asked to go by the cluster, not by its own fault: condition DisruptionTarget.
     disrupted: bool = False
+    #: Taken away because its node is gone.
+    node_lost: bool = False
     #: Phase, reason and words of the main container, whichever state it is in.
     waiting_reason: str | None = None
     exit_code: int | None = None

@@ -143,8 +143,8 @@ class Polls:
 
 
 def _newest(pods: list[Pod], component: Component) -> Pod | None:
-    """Of several the youngest attempt's first, which leads its training."""
-    every = [pod for pod in pods if pod.component is component]
+    """Of several the youngest attempt's first, which leads its training; no other can answer."""
+    every = [pod for pod in pods if pod.component is component and not pod.index]
     latest = max((pod.attempt or 0 for pod in every), default=0)
     return min(
         (pod for pod in every if (pod.attempt or 0) == latest),

@@ -61,7 +61,9 @@ def orphans(entries: Iterable[Entry], alive: frozenset[str], now: datetime) -> l
 
 
 def _kept(entry: Entry) -> bool:
-    return entry.kind == "PersistentVolumeClaim" and not getattr(entry.record, "owner_uid", None)
+    """Files that outlive their run: by their label, or because nobody owns them."""
+    unowned = not getattr(entry.record, "owner_uid", None)
+    return entry.kept or (entry.kind == "PersistentVolumeClaim" and unowned)
 
 
 async def find(api: Api, scopes: Sequence[str | None]) -> list[Entry]:

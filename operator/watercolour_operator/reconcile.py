@@ -230,7 +230,9 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> float | N
         return None
     world.metrics.tell(key, new)
     memory = world.memory(run)
-    due = reporting.due_in(old, new, time.monotonic() - memory.written)
+    # What is not kept would seem new at every look.
+    kept = reporting.as_kept(new, world.writer.lacking)
+    due = reporting.due_in(old, kept, time.monotonic() - memory.written)
     if due is None or due > 0:
         return due
     try:
@@ -242,7 +244,7 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> float | N
         await world.writer.fresh_run(run)
         return 0.0
     memory.written = time.monotonic()
-    for event in events.between(old, new):
+    for event in events.between(old, kept):
         await world.writer.event(run, event)
     return None
 

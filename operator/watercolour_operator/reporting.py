@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from watercolour.api.status import Condition, ConditionType, Status
+from watercolour_operator.cluster import skew
 from watercolour_operator.observed import Trouble
 from watercolour_operator.times import stamp
 
@@ -24,6 +25,13 @@ def troubled(status: Status, trouble: Trouble, generation: int, now: datetime) -
     )
     others = [found for found in status.conditions if found.type is not ConditionType.DEGRADED]
     return status.model_copy(update={"conditions": (*others, degraded)})
+
+
+def as_kept(status: Status, lacking: tuple[str, ...]) -> Status:
+    """The status as a definition that lacks some of its fields gives it back."""
+    if not lacking:
+        return status
+    return Status.model_validate(skew.without(as_written(status), lacking), by_alias=True)
 
 
 #: Least seconds between two writes of which the later tells only a further step or other words.

@@ -59,6 +59,9 @@ def _progress(case: Case, verdict: Verdict) -> Progress | None:
     old = old or Progress(step=0, steps=steps)
     fresh = newest is not None and newest is not case.newest
     if fresh and newest is not None:
+        if newest.resumed is False:
+            # Nothing of what was reached before is true of an attempt that begins anew.
+            return Progress(step=0, steps=steps)
         # What lies behind the checkpoint is done again.
         begins = {"step": newest.first_step or 0, "steps": steps, "eta_seconds": None}
         return old.model_copy(update=begins)

@@ -7,14 +7,16 @@ from watercolour_operator.cluster.api import Api
 from watercolour_operator.cluster.kinds import BY_NAME
 
 
-async def config(api: Api, namespace: str, name: str, path: str) -> str | None:
-    """The text in a ConfigMap that pods find at a path; None when there is none.
+async def config(api: Api, namespace: str, name: str, *paths: str) -> str | None:
+    """The text in a ConfigMap that pods find at the first of some paths; None when there is none.
 
     Raises:
         ApiError: the API server refused or did not answer.
     """
     raw = await api.get(BY_NAME["ConfigMap"], namespace, name)
-    return ((raw or {}).get("data") or {}).get(path.rpartition("/")[2])
+    data = (raw or {}).get("data") or {}
+    found = (data.get(path.rpartition("/")[2]) for path in paths)
+    return next((text for text in found if text is not None), None)
 
 
 async def refusal(api: Api, namespace: str, uid: str) -> str | None:

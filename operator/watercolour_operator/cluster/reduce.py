@@ -40,10 +40,14 @@ class Entry:
     run_uid: str
     #: Digest in the label of what is shared.
     shared: str | None
+    #: Whether its label says that it outlives its run.
+    kept: bool
     #: Digest of the manifest it was last made from, by its own annotation.
     applied: str | None
     #: Changes when somebody takes a field of ours away or changes its value.
     mark: int
+    #: Whether the number of its pods is a field of ours.
+    sizes: bool = False
     #: Digest and mark when it was last what a manifest says; None when that is not known.
     known: tuple[str, int] | None = None
     #: Whether this process has made it so; otherwise its annotation was believed.
@@ -113,18 +117,26 @@ def entry(kind: str, raw: Raw) -> Entry | None:
         run=sys.intern(labels.get(names.RUN, "")),
         run_uid=sys.intern(labels.get(names.RUN_UID, "")),
         shared=None if names.RUN_UID in labels else labels[names.SHARED],
+        kept=names.KEEP in labels,
         applied=(metadata.get("annotations") or {}).get(names.APPLIED),
         mark=0 if kind == "Pod" else _mark(metadata),
+        sizes=kind == "Deployment" and "f:replicas" in _our_fields(metadata).get("f:spec", {}),
     )
 
 
 def _mark(metadata: Raw) -> int:
     """A number for the set of fields that are ours: a change of one by somebody else shrinks it."""
+    fields = _our_fields(metadata)
+    return hash(json.dumps(fields)) if fields else 0
+
+
+def _our_fields(metadata: Raw) -> Raw:
+    """The fields that we have applied; empty when there are none."""
     for manager in metadata.get("managedFields") or ():
         ours = manager.get("manager") == names.MANAGER and manager.get("operation") == "Apply"
         if ours and not manager.get("subresource"):
-            return hash(json.dumps(manager.get("fieldsV1")))
-    return 0
+            return manager.get("fieldsV1") or {}
+    return {}
 
 
 def child(kind: str, raw: Raw) -> Child:
@@ -190,6 +202,7 @@ def pod(raw: Raw) -> Pod | None:
     conditions = {found["type"]: found for found in status.get("conditions") or ()}
     state = _container(component, status)
     node = spec.get("nodeName")
+    disruption: Raw = conditions.get("DisruptionTarget") or {}
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -197,6 +210,7 @@ def pod(raw: Raw) -> Pod | None:
         phase=status.get("phase") or "Pending",
         created=_time(metadata["creationTimestamp"]),
         attempt=_number(labels.get(names.ATTEMPT)),
+        index=_number(labels.get(names.INDEX)),
         owner_uid=_owner(metadata),
         node=sys.intern(node) if node else None,
         scheduled=_scheduled(node, conditions, metadata),
@@ -204,8 +218,8 @@ def pod(raw: Raw) -> Pod | None:
         ready=(conditions.get("Ready") or {}).get("status") == "True",
         deleting=_asked_to_go(metadata),
         grace_seconds=float(metadata.get("deletionGracePeriodSeconds") or 0),
-        disrupted=(conditions.get("DisruptionTarget") or {}).get("status") == "True"
-        or status.get("reason") in _DISRUPTED,
+        disrupted=disruption.get("status") == "True" or status.get("reason") in _DISRUPTED,
+        node_lost=_node_lost(disruption, status),
         waiting_reason=state.waiting,
         exit_code=state.exit_code,
         ended_reason=state.ended_reason,
@@ -271,6 +285,12 @@ def _state(container: Raw) -> _Container:
         found.started = _time_or_none(ended.get("startedAt"))
         found.ended = _time_or_none(ended.get("finishedAt"))
     return found
+
+
+def _node_lost(disruption: Raw, status: Raw) -> bool:
+    """Whether the pod was given up with its node, as pod garbage collection says it."""
+    orphaned = disruption.get("reason") == "DeletionByPodGC"
+    return (orphaned and disruption.get("status") == "True") or status.get("reason") == "NodeLost"
 
 
 def _asked_to_go(metadata: Raw) -> datetime | None:

@@ -142,6 +142,8 @@ class Writer:
             return False
         body = _marked(manifest, digest)
         query = FIELD_MANAGER
+        if known is not None and _gives_up_replicas(manifest, known):
+            await self._hand_over_replicas(kind, run, name, known)
         if known is not None:
             # Only the object that we know, never a newcomer of the same name.
             body["metadata"]["uid"] = known.record.uid
@@ -153,6 +155,24 @@ class Writer:
         if made is not None:
             made.known, made.checked = (digest, made.mark), True
         return True
+
+    async def _hand_over_replicas(self, kind: Kind, run: Run, name: str, known: Entry) -> None:
+        """Leave the number of pods as it is to whoever steers it from now on.
+
+        A field that its only manager no longer applies goes back to its default, one pod; so
+        another name holds it until the autoscaler writes.
+        """
+        record = known.record
+        body: Raw = {
+            "apiVersion": kind.api_version,
+            "kind": kind.name,
+            "metadata": {"name": name, "uid": record.uid},
+            "spec": {"replicas": record.wanted if isinstance(record, Child) else None},
+        }
+        query = {"fieldManager": f"{names.MANAGER}-replicas", "force": "true"}
+        await self.api.write(
+            "patch", kind, run.namespace, name, body=body, query=query, content=APPLY
+        )
 
     def _needs(self, known: Entry, kind: Kind, run: Run, digest: str) -> bool:
         """Whether an object that exists has to be applied again."""
@@ -319,6 +339,11 @@ class Writer:
             await self.api.write("create", kinds.EVENT, run.namespace, "", body=body)
         except ApiError as error:
             log.warning("event %s not posted: %s", event.reason, error.words)
+
+
+def _gives_up_replicas(manifest: Raw, known: Entry) -> bool:
+    """Whether a Deployment's number of pods is left to somebody else, an autoscaler, from now."""
+    return known.sizes and "replicas" not in manifest["spec"]
 
 
 def _is_ours(raw: Raw, run: Run, labels: Mapping[str, str]) -> bool:

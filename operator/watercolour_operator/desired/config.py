@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from watercolour.api import dump
-from watercolour.api.spec import Metadata, WatercolourRun
+from watercolour.api.spec import Metadata, RunSpec, WatercolourRun
 from watercolour_operator import names
 from watercolour_operator.desired.run import Identity, Manifest, Run, metadata
 from watercolour_operator.settings import Settings
 
 #: Keys of the ConfigMap, and where they are in a container.
 SPEC_KEY = names.SPEC_FILE.rpartition("/")[2]
+START_KEY = names.START_FILE.rpartition("/")[2]
 CA_KEY = "ca.crt"
 
 #: Where a container finds a pool of references that lies on a claim or in a ConfigMap.
@@ -24,7 +25,7 @@ def config(run: Run, settings: Settings) -> Manifest:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(run, names.config(run.name)),
-        "data": {SPEC_KEY: specification(run), **_certificates(settings)},
+        "data": {SPEC_KEY: specification(run), **_start(run), **_certificates(settings)},
     }
 
 
@@ -52,9 +53,21 @@ def specification(run: Run) -> str:
     A pool on a claim or in a ConfigMap is a folder to them.
     """
     spec = run.spec
-    if spec.references.claim or spec.references.config_map:
+    if _has_mounted_pool(run):
         changes: dict[str, Any] = {"pool": POOL_FOLDER, "claim": None, "config_map": None}
         references = spec.references.model_copy(update=changes)
         spec = spec.model_copy(update={"references": references})
-    whole = WatercolourRun(metadata=Metadata(name=run.name), spec=spec)
-    return dump.to_yaml(whole, full=True)
+    return _written(run, spec)
+
+
+def _start(run: Run) -> dict[str, str]:
+    """The specification in its own terms, where its processes have it in others."""
+    return {START_KEY: _written(run, run.spec)} if _has_mounted_pool(run) else {}
+
+
+def _has_mounted_pool(run: Run) -> bool:
+    return bool(run.spec.references.claim or run.spec.references.config_map)
+
+
+def _written(run: Run, spec: RunSpec) -> str:
+    return dump.to_yaml(WatercolourRun(metadata=Metadata(name=run.name), spec=spec), full=True)

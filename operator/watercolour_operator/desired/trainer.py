@@ -74,7 +74,7 @@ def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
     return Pod(
         image=spec.trainer.image or settings.images.trainer,
         command=("python", "-m", "watercolour.train.run"),
-        args=tuple(_args(run, resume=resume)),
+        args=tuple(_args(run, attempt, resume=resume)),
         resources=resources,
         probes=PROBES,
         grace_seconds=GRACE_SECONDS,
@@ -90,13 +90,16 @@ def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
     )
 
 
-def _args(run: Run, *, resume: bool) -> Iterator[str]:
+def _args(run: Run, attempt: int, *, resume: bool) -> Iterator[str]:
     yield from ("--spec", names.SPEC_FILE)
     yield from ("--env", services.url(identity(run, Component.ENV)))
     yield from ("--out", storage.run_folder(run))
     if resume:
         # The attempts before may have ended without a checkpoint.
         yield "--resume-if-any"
+    elif attempt > 1:
+        # Else it would not write over what the attempt before has left.
+        yield "--anew"
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.TRAINER]))
 
 

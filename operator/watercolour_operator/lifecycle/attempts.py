@@ -71,7 +71,7 @@ def runner(observed: Observed, number: int) -> Pod | None:
     """The attempt's pod that trains or will: the leader where there are several."""
     pods = [pod for pod in trainer_pods(observed, number) if alive(pod)]
     staying = [pod for pod in pods if pod.deleting is None]
-    return next(iter(staying or pods), None)
+    return min(staying or pods, key=lambda pod: pod.index or 0, default=None)
 
 
 def overdue(pod: Pod, observed: Observed, patience: float) -> bool:
@@ -180,11 +180,15 @@ def _gone_on(record: Attempt, observed: Observed, patience: float) -> Attempt:
     stopping = _stopping(observed.status)
     if stopping is not None:
         changes["reason"] = stopping.value
-    elif pod and record.reason not in endings.WANTED and overdue(pod, observed, patience):
+    elif pod and record.reason not in endings.WANTED and _lost_with_node(pod, observed, patience):
         changes["reason"] = Reason.NODE_LOST.value
     elif pod and record.reason is None and endings.disrupted(pod):
         changes["reason"] = Reason.TRAINER_DISRUPTED.value
     return record.model_copy(update=changes) if changes else record
+
+
+def _lost_with_node(pod: Pod, observed: Observed, patience: float) -> bool:
+    return pod.node_lost or overdue(pod, observed, patience)
 
 
 def _ending(

@@ -100,7 +100,7 @@ def succeeded(case: Case) -> Verdict | None:
 def _achieved(case: Case) -> str:
     progress, newest = case.status.progress, case.newest
     step = (newest.last_step if newest else None) or (progress.step if progress else None)
-    steps = f"{step} steps" if step else "All steps are done"
+    steps = f"{step} step{'' if step == 1 else 's'}" if step else "All steps are done"
     pods = attempts.trainer_pods(case.observed, newest.number if newest else None)
     for said in (words.of(pod.message) for pod in pods if pod.phase == "Succeeded"):
         if said.reward_first is not None and said.reward_last is not None:

@@ -85,8 +85,8 @@ def of(pods: Sequence[Pod], *, complete: bool, sign: Reason | None) -> Ending:
     said = _words(pod)
     if pod.ended_reason == "OOMKilled":
         return Ending(Reason.TRAINER_OOM_KILLED, "The trainer ran out of memory", pod, said)
-    if sign is Reason.NODE_LOST:
-        return Ending(sign, _gone(sign), pod, said)
+    if sign is Reason.NODE_LOST or pod.node_lost:
+        return Ending(Reason.NODE_LOST, _gone(Reason.NODE_LOST), pod, said)
     if sign is Reason.TRAINER_DISRUPTED or disrupted(pod):
         return Ending(Reason.TRAINER_DISRUPTED, _taken(pod), pod, said)
     if pod.exit_code is None:

@@ -37,7 +37,8 @@ def of_success(out: Path, shown: Progress) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     first, last = summary.get("reward_first_fifth"), summary.get("reward_last_fifth")
     reward = "" if first is None or last is None else f", reward {first:.2f} → {last:.2f}"
-    words = _words(Reason.SUCCEEDED, f"{shown.steps} steps{reward}.", shown)
+    steps = f"{shown.steps} step{'' if shown.steps == 1 else 's'}"
+    words = _words(Reason.SUCCEEDED, f"{steps}{reward}.", shown)
     return words | {name: summary.get(name) for name in FROM_SUMMARY}
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -81,7 +82,9 @@ def attempt(args: argparse.Namespace, shown: progress.Progress, stopping: Stoppi
     """One attempt at the run, its progress served meanwhile."""
     wanted = load.run(args.spec)
     shown.run, shown.steps = wanted.metadata.name, wanted.spec.trainer.steps
-    refuse_begun(args.out, resume=args.resume or args.resume_if_any)
+    refuse_begun(args.out, resume=args.resume or args.resume_if_any or args.anew)
+    if args.anew:
+        forget_checkpoints(args.out)
     with progress.served(shown, args.host, args.port, args.announce):
         train(wanted, args, shown, stopping)
 
@@ -97,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
         "--resume-if-any",
         action="store_true",
         help="go on from the last checkpoint or, without one, begin anew in the same folder",
+    )
+    resume.add_argument(
+        "--anew",
+        action="store_true",
+        help="remove what an attempt before has left in the folder, and begin",
     )
     parser.add_argument(
         "--termination-log",
@@ -126,6 +134,13 @@ def refuse_begun(out: Path, *, resume: bool) -> None:
         )
 
 
+def forget_checkpoints(out: Path) -> None:
+    """Remove the folder's checkpoints, so that nothing can be gone on from."""
+    checkpoints = out / "checkpoints"
+    if checkpoints.exists():
+        shutil.rmtree(checkpoints)
+
+
 def train(
     wanted: WatercolourRun, args: argparse.Namespace, shown: progress.Progress, stopping: Stopping
 ) -> None:
@@ -148,8 +163,8 @@ def train(
             env,
             shown,
             stopping,
-            resume=args.resume or args.resume_if_any,
-            afresh=args.resume_if_any,
+            resume=args.resume or args.resume_if_any or args.anew,
+            afresh=args.resume_if_any or args.anew,
         )
 
 

@@ -246,10 +246,25 @@ def test_steps_that_are_raised_while_the_parts_end_change_nothing() -> None:
     assert world.phase is Phase.SUCCEEDED
 
 
-def test_steps_that_are_raised_after_the_end_change_nothing() -> None:
+def test_steps_that_are_raised_after_the_end_change_nothing_and_are_answered() -> None:
     world = training(step=99)
     world.end_trainer(0, '{"step": 100, "steps": 100}')
     world.live(20)
+    before = world.condition(T.PROGRESSING).message
     world.edit(trainer={"steps": 120})
     world.live(5)
     assert world.phase is Phase.SUCCEEDED
+    assert world.condition(T.PROGRESSING).message == (
+        f"{before} trainer.steps=120 came after the end and is passed over: what is done stays "
+        "done. Make a new run that starts from this one's adapter."
+    )
+    world.edit(trainer={"steps": 100})
+    world.live(5)
+    assert world.condition(T.PROGRESSING).message == before
+
+
+def test_a_run_of_one_step_says_so() -> None:
+    world = training(trainer={"steps": 1})
+    world.end_trainer(0, '{"step": 1, "steps": 1}')
+    world.live(5)
+    assert world.condition(T.COMPLETE).message == "1 step."

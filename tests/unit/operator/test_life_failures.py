@@ -13,6 +13,7 @@ from watercolour.api.status import ConditionType, Phase
 from watercolour_operator.lifecycle import podfaults
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Load, Trouble
+from watercolour_operator.times import stamp
 
 T = ConditionType
 
@@ -83,6 +84,19 @@ def test_a_run_that_is_not_to_resume_begins_anew() -> None:
     assert (plan.attempt, plan.resume, world.attempt.first_step) == (2, False, 0)
     assert world.said(T.PROGRESSING) == ("True", "Started")
     assert world.condition(T.PROGRESSING).message == "Attempt 2: starting anew."
+
+
+@pytest.mark.parametrize(("resume", "shown"), [(False, "-"), (True, "0.47")])
+def test_an_attempt_that_begins_anew_shows_no_reward_of_the_one_before(
+    resume: bool, shown: str
+) -> None:
+    world = training(step=17, trainer={"resume": resume})
+    world.step(17, reward={"mean": 0.4666}, lastCheckpointStep=17)
+    world.live(6)
+    world.evict_trainer()
+    world.live(4)
+    assert world.attempt.number == 2
+    assert world.status.columns.reward == shown
 
 
 def test_disruptions_count_when_the_policy_says_so() -> None:
@@ -202,6 +216,19 @@ def test_a_lost_node_delays_the_next_attempt_until_its_pod_is_deleted_by_force()
     assert world.attempt.number == 2
     assert world.attempt.resumed
     assert world.attempt.first_step == 15
+
+
+def test_a_trainer_whose_node_was_deleted_is_told_as_that() -> None:
+    """The garbage collector fails such a pod at once, with a condition that says why."""
+    world = training(step=17, restartPolicy={"maxRestarts": 0})
+    world.change(world.trainer, phase="Failed", ready=False, disrupted=True, node_lost=True)
+    world.progress = None
+    world.live(3)
+    lost = world.status.attempts[0]
+    assert (lost.reason, lost.counted) == ("NodeLost", False)
+    assert world.attempt.number == 2
+    assert world.status.last_failure is not None
+    assert world.status.last_failure.message.startswith("The trainer's node is gone at step 17;")
 
 
 def test_a_job_that_somebody_deleted_is_followed_by_the_next_attempt() -> None:
@@ -379,6 +406,32 @@ def test_a_renderer_that_reaches_the_network_says_so() -> None:
     world.reconcile()
     assert world.said(T.RENDERERS_READY) == ("False", "NetworkPolicyNotEnforced")
     assert world.said(T.DEGRADED) == ("True", "NetworkPolicyNotEnforced")
+
+
+def test_a_renderer_that_never_gets_ready_is_named() -> None:
+    world = training(renderers={"scaling": {"mode": "Fixed", "max": 4}})
+    world.live(2)
+    oldest, *others = sorted(pod.name for pod in world.of(Component.RENDERERS))
+    for name in (oldest, *others):
+        world.change(world.pods[name], ready=False)
+    world.live(1)
+    since = world.pods[oldest].started
+    assert since is not None
+    said = world.condition(T.RENDERERS_READY).message
+    assert said == (
+        f"0 of 4 renderers ready. {oldest} runs since {stamp(since)} and does not call itself "
+        "ready; its log says why."
+    )
+    world.live(100, every=10)
+    assert world.condition(T.RENDERERS_READY).message == said, "nothing new is nothing to write"
+    world.change(world.pods[oldest], started=None, waiting_reason="ContainerCreating")
+    world.reconcile()
+    assert f"{oldest} starts on node-3 (ContainerCreating)." in (
+        world.condition(T.RENDERERS_READY).message
+    )
+    world.change(world.pods[oldest], scheduled=None, waiting_reason=None)
+    world.reconcile()
+    assert f"{oldest} waits for a node." in world.condition(T.RENDERERS_READY).message
 
 
 def test_a_component_in_a_crash_loop_degrades_a_run_that_trains() -> None:

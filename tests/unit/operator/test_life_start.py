@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 from tests.unit.operator.world import RUN, START, World, run_spec, story, training
 
+from watercolour.api import load, yaml_text
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import ConditionType, Phase
+from watercolour_operator.desired import config
+from watercolour_operator.desired.run import Run
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Child, Trouble
 
@@ -68,6 +71,16 @@ def test_what_the_specification_names_must_be_there_before_the_start(
     world.missing = ()
     world.live(2)
     assert world.phase is Phase.STARTING
+
+
+def test_what_a_run_waits_for_is_told_once_and_pointed_at_elsewhere() -> None:
+    world = World(missing=("Secret hub (spec.model.tokenSecretRef)",))
+    world.live(3)
+    told = [found.type for found in world.status.conditions if "Secret hub" in found.message]
+    assert told == [T.PROGRESSING]
+    for kind in (T.TRAINER_READY, T.RENDERERS_READY, T.ENV_READY, T.SCORER_READY):
+        assert world.said(kind) == ("False", "SecretMissing")
+        assert "Progressing says what" in world.condition(kind).message
 
 
 REFUSED = Trouble(Reason.PERMISSION_DENIED, "The operator may not get secrets.", transient=True)
@@ -176,6 +189,20 @@ def test_a_fixed_field_that_is_changed_after_the_start_is_passed_over(
     )
     assert plan.spec.active_deadline_seconds == 9000, "what may change does"
     assert world.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("source", [{"claim": "pool"}, {"configMap": "pool"}])
+def test_a_pool_on_a_volume_is_no_change(source: dict[str, str]) -> None:
+    """What the processes read of it differs; what the run was started with does not."""
+    world = training(references={**source, "perRollout": 2})
+    assert world.spec is not None
+    run = Run(RUN, "studio", "u", world.spec)
+    data = config.config(run, world.settings)["data"]
+    text = data.get(config.START_KEY, data[config.SPEC_KEY])
+    world.started_with = load.from_dict(yaml_text.mapping(text, "start.yaml")).spec
+    plan = world.reconcile()
+    assert world.said(T.DEGRADED) == ("False", "Healthy")
+    assert plan.spec == world.spec
 
 
 def test_before_the_start_everything_may_change() -> None:

@@ -76,6 +76,46 @@ def test_a_pod_that_the_cluster_asked_to_go_is_told_from_one_that_failed(
     assert reduced(pod(status)).disrupted is disrupted
 
 
+@pytest.mark.parametrize(
+    ("status", "lost"),
+    [
+        (
+            {
+                "conditions": [
+                    {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
+                ]
+            },
+            True,
+        ),
+        (
+            {
+                "conditions": [
+                    {
+                        "type": "DisruptionTarget",
+                        "status": "True",
+                        "reason": "EvictionByEvictionAPI",
+                    }
+                ]
+            },
+            False,
+        ),
+        ({"reason": "NodeLost"}, True),
+        ({}, False),
+    ],
+)
+def test_a_pod_that_went_with_its_node_is_told_from_one_that_was_evicted(
+    status: Json, lost: bool
+) -> None:
+    assert reduced(pod(status)).node_lost is lost
+
+
+def test_a_pod_among_several_knows_its_number() -> None:
+    raw = pod()
+    assert reduced(raw).index is None
+    raw["metadata"]["labels"][names.INDEX] = "3"
+    assert reduced(raw).index == 3
+
+
 def test_an_end_is_kept_with_the_containers_own_words() -> None:
     ended = {"exitCode": 137, "reason": "OOMKilled", "message": "last words", "finishedAt": MADE}
     statuses = [container("istio"), container(state={"terminated": ended})]

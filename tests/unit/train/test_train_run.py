@@ -69,6 +69,23 @@ def test_a_run_is_never_written_over(tmp_path: Path) -> None:
     assert "holds a run already" in words["message"]
 
 
+def test_a_run_that_begins_anew_forgets_the_checkpoints_of_the_attempt_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, out = tmp_path / "run.yaml", tmp_path / "out"
+    spec.write_text(
+        "apiVersion: watercolour.dev/v1alpha1\nkind: WatercolourRun\nmetadata: {name: test}\n"
+    )
+    (out / "checkpoints" / "checkpoint-5").mkdir(parents=True)
+    (out / "metrics.csv").touch()
+    began: list[list[Path]] = []
+    monkeypatch.setattr(run, "train", lambda *_: began.append(list(out.iterdir())))
+    words = ["--spec", str(spec), "--env", "http://127.0.0.1:9", "--out", str(out), "--anew"]
+    args = run._parser().parse_args(words)  # pyright: ignore[reportPrivateUsage]
+    run.attempt(args, Progress("", 0), run.Stopping())
+    assert began == [[out / "metrics.csv"]]
+
+
 def test_sigterm_before_the_first_step_ends_with_143(tmp_path: Path) -> None:
     announce = tmp_path / "announce"
     log = tmp_path / "termination-log"

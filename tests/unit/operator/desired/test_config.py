@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.unit.operator.desired.made import PUBLISHED, build, find, keys, observed, pod
 
-from watercolour.api import load
+from watercolour.api import load, yaml_text
 from watercolour.api.spec import WatercolourRun
 from watercolour_operator.settings import Settings
 
@@ -42,6 +42,17 @@ def test_a_pool_on_a_claim_is_a_folder_to_the_processes(tmp_path: Path) -> None:
         assert {"name": "references", **volume} in env["volumes"]
         mount = {"name": "references", "mountPath": "/references", "readOnly": True}
         assert mount in env["containers"][0]["volumeMounts"]
+
+
+def test_what_the_run_was_started_with_stands_beside_what_its_processes_read() -> None:
+    def config(spec: dict[str, Any]) -> dict[str, str]:
+        return find(build(spec), "ConfigMap", "peonies-spec")["data"]
+
+    spec = {"references": {"claim": "pool", "perRollout": 2}}
+    found = config(spec)
+    whole = load.from_dict(yaml_text.mapping(found["start.yaml"], "start.yaml"))
+    assert whole.spec == observed(spec).spec
+    assert "start.yaml" not in config({}), "where both are the same"
 
 
 def test_certificates_are_there_for_those_who_reach_outside() -> None:

@@ -34,6 +34,13 @@ def test_an_attempt_that_goes_on_says_so() -> None:
     assert "--resume-if-any" in container(build(wanted=plan(resume=True)), NAME)["args"]
 
 
+def test_a_further_attempt_that_begins_anew_may_write_over_the_one_before() -> None:
+    assert "--anew" not in container(build(), NAME)["args"]
+    later = container(build(wanted=plan(attempt=2)), "peonies-trainer-2")["args"]
+    assert "--anew" in later
+    assert "--resume-if-any" not in later
+
+
 def test_the_command_line_is_one_that_the_trainer_reads() -> None:
     from watercolour.train import run
 
