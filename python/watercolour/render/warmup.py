@@ -27,7 +27,7 @@ PAINTING = HARNESS / "warmup.png"
 LIKENESS = 30.0
 
 #: Limits are generous: the first page of a browser compiles its shaders, on a busy machine.
-JOB = Job(SKETCH.read_text(encoding="utf-8"), seed=1, deadline_s=60, cpu_budget_s=60)
+JOB = Job(SKETCH.read_text(encoding="utf-8"), seed=1, deadline_s=180, cpu_budget_s=60)
 
 
 def check(drawn: Drawn) -> str:
