@@ -292,16 +292,16 @@ def measure(runs: int, window: float, reactions: int) -> dict[str, float]:
 
 
 def settle(here: World) -> None:
-    """Wait until the operator has written no status for 5 s, for at most 2 minutes."""
-    give_up = time.monotonic() + 120
-    version = ""
-    while time.monotonic() < give_up:
-        found = here.api.version("WatercolourRun", NAMESPACE, of_objects=True)
-        if found == version:
-            return
-        version = found
-        time.sleep(5)
-    print("  the operator does not come to rest within 120 s")
+    """Wait until the operator has written no status for 5 s, for at most 5 minutes."""
+    give_up = time.monotonic() + 300
+    with Watcher(here.api, "WatercolourRun") as watcher:
+        began = time.monotonic()
+        while time.monotonic() < give_up:
+            last = max((began, *tuple(watcher.heard.values())))
+            if time.monotonic() > last + 5:
+                return
+            time.sleep(1)
+    print("  the operator does not come to rest within 5 minutes")
 
 
 def main() -> None:

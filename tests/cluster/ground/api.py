@@ -137,16 +137,10 @@ class Api:
         answer = self._json("GET", _path(kind, namespace), params=_selectors(labels, fields))
         return answer["items"]
 
-    def version(
-        self, kind: str | Kind, namespace: str | None = None, *, of_objects: bool = False
-    ) -> str:
-        """The version to watch from; with `of_objects` the newest of the objects' own."""
-        answer = self._json("GET", _path(kind, namespace))
-        if not of_objects:
-            return answer["metadata"]["resourceVersion"]
-        return str(
-            max((int(each["metadata"]["resourceVersion"]) for each in answer["items"]), default=0)
-        )
+    def version(self, kind: str | Kind, namespace: str | None = None) -> str:
+        """The version to watch from."""
+        answer = self._json("GET", _path(kind, namespace), params={"limit": 1})
+        return answer["metadata"]["resourceVersion"]
 
     def create(
         self,
