@@ -137,19 +137,21 @@ def serve(
     grace_seconds: int = GRACE_SECONDS,
     drain: Drain | None = None,
     refuses: bool = False,
+    bound: socket.socket | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests end for up to ``grace_seconds``.
 
     It returns after SIGTERM; after SIGINT it raises what an interrupted program raises. ``drain``
     takes the place of that grace: it is awaited while sockets are open and nobody listens, or, with
-    ``refuses``, while who comes late still gets an answer, which has to say no.
+    ``refuses``, while who comes late still gets an answer, which has to say no. ``bound`` is what
+    :func:`listen` made for these arguments, if that had to be done before.
 
     Raises:
         KeyboardInterrupt: SIGINT ended it.
         InputError: the port is taken (PortInUse).
         WatercolourError: the application gave up.
     """
-    bound = listen(args.host, args.port)
+    bound = bound or listen(args.host, args.port)
     host = f"[{args.host}]" if ":" in args.host else args.host
     url = f"http://{host}:{bound.getsockname()[1]}"
     config = uvicorn.Config(

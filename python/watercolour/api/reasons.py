@@ -49,6 +49,8 @@ class Reason(StrEnum):
     """No Chromium was found on this machine."""
     SANDBOX_UNAVAILABLE = "SandboxUnavailable"
     """Chromium's own sandbox cannot start here, and running without it was not allowed."""
+    NETWORK_NAMESPACE_UNAVAILABLE = "NetworkNamespaceUnavailable"
+    """No network of the renderer's own can be made here, and running without was not allowed."""
     PORT_IN_USE = "PortInUse"
     """Another process listens on the wanted port."""
     DISK_FULL = "DiskFull"

@@ -21,6 +21,7 @@ from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import body as bodies
 from watercolour.render import canary, chromium, pool, schemas
+from watercolour.render.isolation import Isolation
 from watercolour.render.renderer import Renderer
 from watercolour.render.result import Job, SketchFault
 
@@ -52,14 +53,16 @@ class Options:
         slots: sketches painted at once.
         wear: when a page is replaced although nothing went wrong.
         canary: what follows if the forbidden address can be reached.
-        forbidden: that address and its port.
+        outpost: tries that address; None to leave it untried.
+        isolation: what keeps browsers apart from the machine.
     """
 
     launch: chromium.Launch = field(default_factory=chromium.Launch)
     slots: int = 2
     wear: pool.Wear = field(default_factory=pool.Wear)
     canary: canary.Mode = "Off"
-    forbidden: tuple[str, int] | None = None
+    outpost: canary.Outpost | None = None
+    isolation: Isolation = field(default_factory=Isolation)
 
 
 def _said(model: type[BaseModel], description: str) -> dict[str, Any]:
@@ -122,12 +125,12 @@ class Service:
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         wanted = self.options
         async with pool.opened(wanted.launch, wanted.slots, wanted.wear) as painters:
-            mode = wanted.canary if wanted.forbidden else "Off"
-            self._renderer = Renderer(painters, canary=canary.Canary(mode))
-            if wanted.forbidden is None:
+            bird = canary.Canary(wanted.canary if wanted.outpost else "Off")
+            self._renderer = Renderer(painters, bird, wanted.isolation)
+            if wanted.outpost is None:
                 yield
                 return
-            watch = asyncio.create_task(canary.watch(self._renderer.canary, *wanted.forbidden))
+            watch = asyncio.create_task(canary.watch(bird, wanted.outpost))
             try:
                 yield
             finally:

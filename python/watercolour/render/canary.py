@@ -8,7 +8,8 @@ is refused or gets no answer; and looks again now and then.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import os
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -51,16 +52,61 @@ def parse(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-async def reached(host: str, port: int) -> bool:
-    """Whether a TCP connection can be made."""
+@dataclass(frozen=True)
+class Outpost:
+    """A child that stays in the network it was made in and tries the address from there.
+
+    The renderer itself may move to a network of its own, from which nothing can be reached and the
+    network policy of a pod cannot be told from a missing one.
+
+    Attributes:
+        host, port: the address.
+    """
+
+    host: str
+    port: int
+    line: socket.socket
+
+    async def reached(self) -> bool:
+        """Whether a TCP connection can be made, tried now.
+
+        Raises:
+            ConnectionError: the child has gone.
+        """
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(self.line, b"?")
+        answer = await loop.sock_recv(self.line, 1)
+        if not answer:
+            raise ConnectionResetError("the canary's process has gone")
+        return answer == b"1"
+
+
+def outpost(host: str, port: int) -> Outpost:
+    """Start the child, before this process has threads; it ends when this process does."""
+    here, there = socket.socketpair()
+    if os.fork() == 0:
+        try:
+            # Nothing that this process holds open is held open by the child.
+            os.closerange(3, there.fileno())
+            os.closerange(there.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+            os.setsid()
+            while there.recv(1):
+                there.send(b"1" if connects(host, port) else b"0")
+        except OSError:
+            pass  # The renderer has gone: so does this.
+        finally:
+            os._exit(0)
+    there.close()
+    here.setblocking(False)
+    return Outpost(host, port, here)
+
+
+def connects(host: str, port: int) -> bool:
+    """Whether a TCP connection can be made within :data:`CONNECT_SECONDS`."""
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            _, writer = await asyncio.open_connection(host, port)
-    except (OSError, TimeoutError):
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError:
         return False
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
     return True
 
 
@@ -105,21 +151,31 @@ class Canary:
         self.shut = self._failures >= SHUT_IN_A_ROW
 
 
-async def watch(canary: Canary, host: str, port: int) -> None:
-    """Try the address for ever; not at all in mode Off."""
+async def watch(canary: Canary, outpost: Outpost) -> None:
+    """Try the address for ever; not at all in mode Off.
+
+    Should the outpost's process be killed, nothing more is known, and that forbids work as an open
+    network does.
+    """
     warned = False
     while canary.mode != "Off":
         before = canary.shut
-        canary.tried(connected=await reached(host, port))
+        try:
+            connected = await outpost.reached()
+        except ConnectionError as error:
+            log.error("the canary cannot be tried any more: %s", error)
+            canary.shut = False
+            return
+        canary.tried(connected=connected)
         if canary.shut and not before:
-            log.info("%s:%d is out of reach, as it has to be", host, port)
+            log.info("%s:%d is out of reach, as it has to be", outpost.host, outpost.port)
         elif not canary.shut and (before or (_long_open(canary) and not warned)):
             warned = True
             log.warning(
                 "%s: %s:%d can be reached: the cluster's network enforces no policy. %s",
                 Reason.NETWORK_POLICY_NOT_ENFORCED,
-                host,
-                port,
+                outpost.host,
+                outpost.port,
                 "No work is taken." if canary.mode == "Required" else "Work is taken all the same.",
             )
         await asyncio.sleep(SHUT_AGAIN_SECONDS if canary.shut else AGAIN_SECONDS)

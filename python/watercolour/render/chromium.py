@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import re
 import shutil
 import signal
+import sys
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.render import homes, procfs
+from watercolour.render import cgroup, homes, isolation, keeper, procfs
 
 log = logs.get(__name__)
 
 #: Where Debian's package puts the browser itself.
 DEBIANS = Path("/usr/lib/chromium/chromium")
-
-#: Who the browser runs as when this process is root: `nobody`.
-UNPRIVILEGED = 65534
 
 #: Seconds from start to the address of the debugging port.
 START_SECONDS = 30
@@ -97,10 +94,12 @@ class Launch:
     Attributes:
         flags: the rasteriser's flags.
         allow_unsandboxed: go on without Chromium's own sandbox when the kernel lacks it.
+        limits: what it may use; None bounds neither its memory nor its processes.
     """
 
     flags: tuple[str, ...] = FAST_FLAGS
     allow_unsandboxed: bool = False
+    limits: isolation.Limits | None = None
 
 
 @dataclass
@@ -108,21 +107,24 @@ class Process:
     """A running Chromium.
 
     Attributes:
-        endpoint: WebSocket address of its debugging port.
+        pid: the browser process, which leads the group; 0 if it never came to be.
+        endpoint: WebSocket address of its debugging port; empty if it did not start.
         sandboxed: whether Chromium's own sandbox is on.
-        exited: done once the browser process has ended.
+        exited: done once it has ended and nothing of it is left.
+        group: its control group, if it has one.
+        said: the last lines that it wrote to stderr.
     """
 
-    process: asyncio.subprocess.Process
+    pid: int
     endpoint: str
     sandboxed: bool
     exited: asyncio.Task[int]
+    group: cgroup.Group | None = None
     said: deque[str] = field(default_factory=lambda: deque[str](maxlen=40))
 
-    @property
-    def pid(self) -> int:
-        """The browser process, which leads the group."""
-        return self.process.pid
+    def out_of_memory(self) -> int:
+        """How often the kernel has killed a process of it for want of memory within its limit."""
+        return self.group.out_of_memory() if self.group else 0
 
 
 def find() -> Path:
@@ -141,11 +143,6 @@ def find() -> Path:
     )
 
 
-def _die_with_parent() -> None:
-    """In the child, after the change of user: SIGKILL when the process that started it ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)
-
-
 def kill_tree(pid: int) -> None:
     """SIGKILL the process group that ``pid`` leads and everything below it. Safe to repeat."""
     below = procfs.descendants(pid)
@@ -156,7 +153,9 @@ def kill_tree(pid: int) -> None:
             os.kill(child, signal.SIGKILL)
 
 
-async def _start(launch: Launch, home: Path, *, sandboxed: bool) -> Process:
+def _order(
+    launch: Launch, home: Path, group: cgroup.Group | None, *, sandboxed: bool
+) -> keeper.Order:
     command = [
         str(find()),
         *COMMON_FLAGS,
@@ -166,7 +165,6 @@ async def _start(launch: Launch, home: Path, *, sandboxed: bool) -> Process:
         *([] if sandboxed else ["--no-sandbox"]),
         "about:blank",
     ]
-    drop = os.geteuid() == 0
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(home),
@@ -176,32 +174,21 @@ async def _start(launch: Launch, home: Path, *, sandboxed: bool) -> Process:
         "LANG": "C.UTF-8",
         "TZ": "UTC",
     }
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        cwd=home,
-        process_group=0,
-        preexec_fn=_die_with_parent,
-        user=UNPRIVILEGED if drop else None,
-        group=UNPRIVILEGED if drop else None,
-        extra_groups=[] if drop else None,
+    bounded = launch.limits is not None and launch.limits.own_users
+    return keeper.Order(
+        command,
+        environment,
+        str(home),
+        user=_user(),
+        version=group.version if group else 2,
+        folders=list(map(str, group.folders)) if group else [],
+        processes=launch.limits.processes if launch.limits and bounded else None,
     )
-    exited = asyncio.create_task(process.wait())
-    running = Process(process, "", sandboxed, exited)
-    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    running_reader = asyncio.create_task(_listen(process, running.said, found))
-    exited.add_done_callback(lambda _: running_reader)
-    try:
-        running.endpoint = await asyncio.wait_for(found, START_SECONDS)
-    except TimeoutError:
-        found.cancel()
-    if not running.endpoint:
-        kill_tree(process.pid)
-        await exited
-    return running
+
+
+def _user() -> int | None:
+    """Who the browser runs as, None for whom this process does."""
+    return isolation.UNPRIVILEGED if os.geteuid() == 0 else None
 
 
 async def _listen(
@@ -226,37 +213,97 @@ async def running(launch: Launch) -> AsyncIterator[Process]:
         InfrastructureError: no Chromium (BrowserMissing), no sandbox (SandboxUnavailable) or it
             did not start (RendererUnavailable).
     """
-    with homes.claimed(UNPRIVILEGED if os.geteuid() == 0 else None) as home:
-        async with _running(launch, home) as browser:
+    with homes.claimed(_user()) as home, _grouped(launch.limits, home.name) as group:
+        async with AsyncExitStack() as stack:
+            browser = await stack.enter_async_context(_kept(launch, home, group, sandboxed=True))
+            if not browser.endpoint and any(map(_NO_SANDBOX.search, browser.said)):
+                if not launch.allow_unsandboxed:
+                    raise InfrastructureError(
+                        Reason.SANDBOX_UNAVAILABLE,
+                        "Chromium's own sandbox cannot start on this kernel: "
+                        + _last(browser.said),
+                        remedy="Enable unprivileged user namespaces (sysctl "
+                        "kernel.unprivileged_userns_clone=1), or allow a renderer without it "
+                        "(--allow-unsandboxed) if every sketch is trusted.",
+                    )
+                log.warning("the kernel lacks what Chromium's sandbox needs; painting without it")
+                browser = await stack.enter_async_context(
+                    _kept(launch, home, group, sandboxed=False)
+                )
+            if not browser.endpoint:
+                raise InfrastructureError(
+                    Reason.RENDERER_UNAVAILABLE, f"Chromium did not start: {_last(browser.said)}"
+                )
             yield browser
 
 
-@asynccontextmanager
-async def _running(launch: Launch, home: Path) -> AsyncIterator[Process]:
-    """See :func:`running`."""
-    browser: Process | None = None
-    try:
-        browser = await _start(launch, home, sandboxed=True)
-        if not browser.endpoint and any(map(_NO_SANDBOX.search, browser.said)):
-            if not launch.allow_unsandboxed:
-                raise InfrastructureError(
-                    Reason.SANDBOX_UNAVAILABLE,
-                    "Chromium's own sandbox cannot start on this kernel: " + _last(browser.said),
-                    remedy="Enable unprivileged user namespaces (sysctl "
-                    "kernel.unprivileged_userns_clone=1), or allow a renderer without it "
-                    "(--allow-unsandboxed) if every sketch is trusted.",
-                )
-            log.warning("the kernel lacks what Chromium's sandbox needs; painting without it")
-            browser = await _start(launch, home, sandboxed=False)
-        if not browser.endpoint:
-            raise InfrastructureError(
-                Reason.RENDERER_UNAVAILABLE, f"Chromium did not start: {_last(browser.said)}"
+@contextlib.contextmanager
+def _grouped(limits: isolation.Limits | None, name: str) -> Iterator[cgroup.Group | None]:
+    """The browser's control group for the length of the block, if it is to have one."""
+    with contextlib.ExitStack() as stack:
+        group = None
+        if limits is not None and limits.parent is not None:
+            made = cgroup.made(
+                limits.parent,
+                name,
+                memory_bytes=limits.memory_bytes,
+                processes=limits.processes,
             )
+            try:
+                group = stack.enter_context(made)
+            except OSError as error:
+                log.warning("no control group for this browser: %s", error)
+        yield group
+
+
+@asynccontextmanager
+async def _kept(
+    launch: Launch, home: Path, group: cgroup.Group | None, *, sandboxed: bool
+) -> AsyncIterator[Process]:
+    """A browser and its keeper for the length of the block, started or failed to start."""
+    order = _order(launch, home, group, sandboxed=sandboxed)
+    kept = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-m", keeper.__name__, order.encoded()),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert kept.stdin is not None
+    assert kept.stdout is not None
+    browser = Process(0, "", sandboxed, asyncio.create_task(kept.wait()), group)
+    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    listening = asyncio.create_task(_listen(kept, browser.said, found))
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                browser.pid = int(await kept.stdout.readline() or b"0")
+                browser.endpoint = await found
         yield browser
     finally:
-        if browser is not None:
-            kill_tree(browser.pid)
-            await browser.exited
+        # The keeper then ends the browser, and ends itself once nothing of it is left.
+        kept.stdin.close()
+        if await browser.exited < 0:
+            await _bury()
+        listening.cancel()
+
+
+async def _bury() -> None:
+    """Kill and reap the processes of a browser whose keeper was killed.
+
+    They are children of this process if it is a subreaper, and otherwise not its to reap.
+    """
+    while orphans := [pid for pid in procfs.children(os.getpid()) if "chrom" in procfs.name(pid)]:
+        for pid in orphans:
+            _kill_and_reap(pid)
+        await asyncio.sleep(0.01)
+
+
+def _kill_and_reap(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
 
 
 def _last(said: deque[str]) -> str:

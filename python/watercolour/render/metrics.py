@@ -48,6 +48,11 @@ class Metrics:
         self.busy = gauge("busy_slots", "Slots that paint")
         self.ready = gauge("ready", "1 while work is taken, else 0")
         self.sandboxed = gauge("sandboxed", "1 if Chromium's own sandbox is on, else 0")
+        self.isolation = gauge(
+            "isolation",
+            "1 if the layer holds in full, else 0: network of its own, sandbox, limits by cgroup",
+            "layer",
+        )
         self.launches = gauge("browser_launches", "Browsers started")
         self.retried = gauge("retries", "Paintings begun again after a crash")
         self.recycled = gauge(

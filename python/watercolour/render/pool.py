@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
@@ -20,6 +19,7 @@ from watercolour.api.reasons import Reason
 from watercolour.render import browser, chromium, pages, procfs, vendor, warmup
 from watercolour.render.page import Drawn, Page
 from watercolour.render.result import Job, SketchFault
+from watercolour.render.wear import Wear
 
 log = logs.get(__name__)
 
@@ -32,29 +32,6 @@ AGAIN_SECONDS, LONGEST_AGAIN_SECONDS = 1.0, 30.0
 
 class Busy(Exception):
     """Every slot paints."""
-
-
-@dataclass(frozen=True)
-class Wear:
-    """When a page is replaced although nothing went wrong. It is looked at after each painting.
-
-    Attributes:
-        renders: paintings of one page.
-        seconds: its age.
-        memory_bytes: resident memory of its process.
-    """
-
-    renders: int = 200
-    seconds: float = 1800.0
-    memory_bytes: int = 400 * 2**20
-
-    def cause(self, renders: int, seconds: float, memory_bytes: int) -> str | None:
-        """Why such a page is to be replaced; None when it is not."""
-        if renders >= self.renders:
-            return "count"
-        if seconds >= self.seconds:
-            return "age"
-        return "memory" if memory_bytes >= self.memory_bytes else None
 
 
 @dataclass
@@ -104,7 +81,6 @@ class Pool:
         busy: sketches that are being painted.
         trouble: why no browser runs; None while one runs, or starts for the first time.
         rasterizer, versions, sandboxed: identity of what paints, of the last browser.
-        isolation: what keeps the last browser apart from the machine.
         exact: whether each warm-up has to equal the first one, byte for byte.
     """
 
@@ -118,7 +94,6 @@ class Pool:
     rasterizer: str = ""
     versions: dict[str, str] = field(default_factory=dict[str, str])
     sandboxed: bool | None = None
-    isolation: dict[str, Any] = field(default_factory=dict[str, Any])
     exact: bool = True
     _known: dict[str, str] = field(default_factory=dict[str, str])
     _up: asyncio.Future[Crew] = field(default_factory=lambda: _future())

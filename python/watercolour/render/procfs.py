@@ -39,6 +39,20 @@ def resident_bytes(pid: int) -> int | None:
     return int(text.split()[1]) * _PAGE if text else None
 
 
+def name(pid: int) -> str:
+    """What the kernel calls a process, at most 15 letters; empty when it has gone."""
+    return (_read(pid, "comm") or b"").decode(errors="replace").strip()
+
+
+def children(parent: int) -> list[int]:
+    """Every child of ``parent``, those among them that have ended and wait to be reaped as well."""
+    return [
+        int(entry)
+        for entry in os.listdir("/proc")
+        if entry.isdigit() and (fields := _stat(int(entry))) and int(fields[1]) == parent
+    ]
+
+
 def descendants(root: int) -> list[int]:
     """Every live process below ``root``, nearest first, without ``root`` itself."""
     children: dict[int, list[int]] = {}
@@ -57,6 +71,7 @@ def descendants(root: int) -> list[int]:
 def kind(pid: int) -> str:
     """Chromium's process type: ``renderer``, ``gpu-process`` …; ``browser`` without one.
 
+    ``other`` if it is not Chromium's, and empty if it has ended.
     A renderer of the browser's own user interface, which even a headless one has, is ``interface``.
     """
     command = _read(pid, "cmdline") or b""
@@ -67,4 +82,6 @@ def kind(pid: int) -> str:
     for argument in arguments:
         if argument.startswith(b"--type="):
             return argument[7:].decode()
-    return "browser" if command else ""
+    if not command:
+        return ""
+    return "browser" if b"chrom" in os.path.basename(arguments[0]) else "other"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import canary, paint, pool
+from watercolour.render.isolation import Isolation
 from watercolour.render.metrics import Metrics
 from watercolour.render.result import Job, Painted
 from watercolour.render.schemas import Load, Readiness
@@ -65,12 +66,14 @@ class Renderer:
     Attributes:
         pool: the slots.
         canary: whether the network is shut.
+        isolation: what keeps browsers apart from the machine, as far as it was known at the start.
         draining: it finishes what it paints and takes no more.
         requests: calls of ``/v1/render`` that have not been answered.
     """
 
     pool: pool.Pool
     canary: canary.Canary = field(default_factory=canary.Canary)
+    isolation: Isolation = field(default_factory=Isolation)
     metrics: Metrics = field(default_factory=Metrics)
     draining: bool = False
     requests: int = 0
@@ -83,6 +86,11 @@ class Renderer:
         """The reason for which it takes no work and will take none; None if there is none."""
         trouble = self.pool.trouble
         return trouble.reason if trouble is not None else self.canary.refuses
+
+    @property
+    def isolated(self) -> Isolation:
+        """What keeps the browser apart from the machine."""
+        return self.isolation.with_sandbox(self.pool.sandboxed)
 
     def load(self) -> Load:
         """The body of ``/v1/load``."""
@@ -104,7 +112,7 @@ class Renderer:
             rasterizer=self.pool.rasterizer or None,
             versions=self.pool.versions,
             sandbox=self.pool.sandboxed,
-            isolation=self.pool.isolation,
+            isolation=self.isolated.details(),
         )
 
     def unready(self) -> InfrastructureError | None:
@@ -203,6 +211,7 @@ class Renderer:
             versions=self.pool.versions,
             seed=job.seed,
             peak_memory_bytes=drawn.peak_memory_bytes,
+            replay=drawn.replay,
         )
         self._observe(painted, drawn.peak_memory_bytes)
         return painted
@@ -224,6 +233,8 @@ class Renderer:
         show.busy.set(now.busy)
         show.ready.set(self.unready() is None)
         show.sandboxed.set(bool(now.sandboxed))
+        for layer, holds in self.isolated.layers().items():
+            show.isolation.labels(layer).set(holds)
         show.launches.set(now.counts.launches)
         show.retried.set(now.counts.retried)
         for cause in ("taint", "count", "age", "memory"):
@@ -247,5 +258,5 @@ def _finish(drawn: pool.Drawn, size: int | None) -> tuple[bytes, float, float]:
 
 
 def _key(job: Job) -> str:
-    text = json.dumps([job.sketch, job.seed, job.size])
+    text = json.dumps([job.sketch, job.seed, job.size, job.replay])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, W
 
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Violation
+from watercolour.render.replay import Replay
 
 #: Longest sketch that is taken in, in characters.
 MAX_SKETCH = 200_000
@@ -92,6 +93,9 @@ class RenderRequest(BaseModel):
         "sketch_timeout.",
     )
     fresh: bool = Field(default=False, description="Paint again even if the answer is remembered.")
+    replay: bool = Field(
+        default=False, description="Record what is painted, in order; the painting is the same."
+    )
 
 
 #: What to do about a field that was refused.
@@ -102,6 +106,7 @@ REMEDIES = {
     "deadline_s": f"Send a number of seconds above 0 and up to {MAX_SECONDS}.",
     "cpu_budget_s": f"Send a number of seconds above 0 and up to {MAX_SECONDS}.",
     "fresh": "Send true or false.",
+    "replay": "Send true or false.",
     "body": 'Send a JSON object in UTF-8 such as {"sketch": "…", "seed": 1}.',
 }
 
@@ -147,6 +152,9 @@ class RenderAnswer(BaseModel):
         description="Of libraries, patch, harness and browser: what a painting depends on."
     )
     cached: bool = Field(description="Whether the renderer had painted the same before.")
+    replay: Replay | None = Field(
+        default=None, description="What was painted, in order; null unless it was asked for."
+    )
 
 
 class Load(BaseModel):
@@ -183,7 +191,12 @@ class Readiness(BaseModel):
             "rasterizer": "ANGLE (Mesa, llvmpipe); 2D on the CPU",
             "versions": {"p5": "2.3.4", "p5.brush": "2.2.2"},
             "sandbox": True,
-            "isolation": {},
+            "isolation": {
+                "network": "own",
+                "sandbox": "on",
+                "limits": "cgroup",
+                "remarks": {},
+            },
         }
     )
 
@@ -200,7 +213,9 @@ class Readiness(BaseModel):
         description="Whether Chromium's own sandbox is on; null until the browser runs."
     )
     isolation: dict[str, JsonValue] = Field(
-        description="What keeps the browser apart from the machine, by kind."
+        description="What keeps the browser apart from the machine: its network (`own` or "
+        "`host`), its sandbox (`on`, `off` or `unknown`), its limits (`cgroup` or `rlimits`), and "
+        "why any of them is weaker than it might be."
     )
 
 

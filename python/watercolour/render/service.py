@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import sys
 from functools import partial
 
 from watercolour import logs, service
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
-from watercolour.render import canary, chromium, homes, pool, vendor
-from watercolour.render.app import Options, Service
+from watercolour.render import canary, chromium, homes, isolation, vendor
 from watercolour.render.schemas import MAX_SECONDS
+from watercolour.render.wear import Wear
 
 #: Seconds after SIGTERM until paintings are cut off. Each ends by its own deadline before that.
 GRACE_SECONDS = MAX_SECONDS + 2
@@ -25,7 +26,7 @@ def parser(program: str = "watercolour.render.service") -> argparse.ArgumentPars
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     service.add_arguments(made)
-    wear = pool.Wear()
+    wear = Wear()
     made.add_argument("--slots", type=_count, default=2, help="sketches painted at once")
     made.add_argument(
         "--slot-renders", type=_count, default=wear.renders, help="paintings of one page"
@@ -58,6 +59,13 @@ def parser(program: str = "watercolour.render.service") -> argparse.ArgumentPars
         "--canary-address", metavar="IP:PORT", help="an address that the network policy forbids"
     )
     made.add_argument(
+        "--network-namespace",
+        choices=("Required", "Preferred", "Off"),
+        default="Preferred",
+        help="a network of its own, with a loopback only: end if there can be none, do without, or "
+        "do not try",
+    )
+    made.add_argument(
         "--allow-unsandboxed",
         action="store_true",
         help="go on without Chromium's own sandbox where the kernel lacks it",
@@ -71,23 +79,43 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser(program).parse_args(arguments)
     logs.setup("renderer")
     try:
-        options = Options(
-            launch=chromium.Launch(allow_unsandboxed=args.allow_unsandboxed),
-            slots=args.slots,
-            wear=pool.Wear(args.slot_renders, 60 * args.slot_minutes, args.slot_memory_mib * 2**20),
-            canary=args.network_canary,
-            forbidden=_forbidden(args),
-        )
         vendor.library("p5.min.js")
         chromium.find()
         homes.sweep()
-        renderer = Service(options)
-        drain = partial(renderer.stopping, args.grace_seconds)
-        service.serve(renderer.app, args, drain=drain, refuses=True)
+        forbidden = _forbidden(args)
+        # Both stay in the network that this process leaves.
+        outpost = canary.outpost(*forbidden) if forbidden else None
+        bound = service.listen(args.host, args.port)
+        _serve(args, outpost, bound, isolation.enter(args.network_namespace))
     except WatercolourError as error:
         sys.stderr.write(f"watercolour: {error.reason}: {error}\n")
         return error.exit_code
     return 0
+
+
+def _serve(
+    args: argparse.Namespace,
+    outpost: canary.Outpost | None,
+    bound: socket.socket,
+    isolated: isolation.Isolation,
+) -> None:
+    """Serve, from where this process is shut in."""
+    # Imported only now: numpy starts threads, and a process with threads cannot be shut in.
+    from watercolour.render.app import Options, Service
+
+    options = Options(
+        launch=chromium.Launch(
+            allow_unsandboxed=args.allow_unsandboxed, limits=isolated.of(args.slots)
+        ),
+        slots=args.slots,
+        wear=Wear(args.slot_renders, 60 * args.slot_minutes, args.slot_memory_mib * 2**20),
+        canary=args.network_canary,
+        outpost=outpost,
+        isolation=isolated,
+    )
+    renderer = Service(options)
+    drain = partial(renderer.stopping, args.grace_seconds)
+    service.serve(renderer.app, args, drain=drain, refuses=True, bound=bound)
 
 
 def _count(text: str) -> int:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.render import canary
+from watercolour.render import canary, procfs
 from watercolour.render.canary import OPEN_SECONDS, Canary
+
+#: Whether a process of this user can have a network of its own here.
+POSSIBLE = subprocess.run(["unshare", "--user", "--net", "true"], check=False).returncode == 0
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +48,12 @@ def test_what_is_no_address_is_named(text: str) -> None:
 async def test_a_listener_is_reached_and_a_closed_port_is_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
-        assert await canary.reached("127.0.0.1", port)
-    assert not await canary.reached("127.0.0.1", port)
+        outpost = canary.outpost("127.0.0.1", port)
+        assert await outpost.reached()
+    assert not await outpost.reached()
 
 
-async def test_a_listener_that_drops_connections_is_not_reached(
+def test_a_listener_that_drops_connections_is_not_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A full backlog drops what comes, as a network policy does."""
@@ -58,7 +66,7 @@ async def test_a_listener_that_drops_connections_is_not_reached(
         for one in waiting:
             one.setblocking(False)
             one.connect_ex((host, port))
-        assert not await canary.reached(host, port)
+        assert not canary.connects(host, port)
         for one in waiting:
             one.close()
 
@@ -68,7 +76,7 @@ async def test_work_is_forbidden_until_the_address_is_out_of_reach() -> None:
         port: int = listener.getsockname()[1]
         bird = Canary("Required")
         assert bird.forbids
-        watching = asyncio.create_task(canary.watch(bird, "127.0.0.1", port))
+        watching = asyncio.create_task(canary.watch(bird, canary.outpost("127.0.0.1", port)))
         async with asyncio.timeout(20):
             while bird.open_since is None:  # noqa: ASYNC110 - another task changes it
                 await asyncio.sleep(0)
@@ -123,9 +131,8 @@ async def test_an_open_network_is_warned_of(
 ) -> None:
     monkeypatch.setattr(canary, "OPEN_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        watching = asyncio.create_task(
-            canary.watch(Canary("Warn"), "127.0.0.1", listener.getsockname()[1])
-        )
+        outpost = canary.outpost("127.0.0.1", listener.getsockname()[1])
+        watching = asyncio.create_task(canary.watch(Canary("Warn"), outpost))
         async with asyncio.timeout(20):
             while not caplog.records:  # noqa: ASYNC110 - another task changes it
                 await asyncio.sleep(0)
@@ -133,3 +140,41 @@ async def test_an_open_network_is_warned_of(
         await asyncio.gather(watching, return_exceptions=True)
     assert "NetworkPolicyNotEnforced" in caplog.text
     assert "Work is taken all the same." in caplog.text
+
+
+async def test_a_canary_that_cannot_be_tried_any_more_forbids_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bird = Canary("Required")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    before = set(procfs.children(os.getpid()))
+    outpost = canary.outpost("127.0.0.1", port)
+    (child,) = set(procfs.children(os.getpid())) - before
+    watching = asyncio.create_task(canary.watch(bird, outpost))
+    async with asyncio.timeout(20):
+        while bird.forbids:  # noqa: ASYNC110 - another task changes it
+            await asyncio.sleep(0)
+        os.kill(child, signal.SIGKILL)
+        await watching
+    assert bird.forbids
+    assert "cannot be tried any more" in caplog.text
+
+
+#: Binds a port of its own, makes an outpost and moves to a network of its own; then says whether
+#: the outpost, and whether the process itself, reaches the port that its argument names.
+AWAY = """
+import asyncio, sys
+from watercolour.render import canary, netns
+outpost = canary.outpost("127.0.0.1", int(sys.argv[1]))
+assert netns.enter() is None
+print(asyncio.run(outpost.reached()), canary.connects("127.0.0.1", int(sys.argv[1])))
+"""
+
+
+@pytest.mark.skipif(not POSSIBLE, reason="needs network namespaces")
+def test_an_outpost_tries_from_the_network_that_the_renderer_has_left() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        told = subprocess.run([sys.executable, "-c", AWAY, port], capture_output=True, text=True)
+    assert told.stdout.split() == ["True", "False"], told.stderr
