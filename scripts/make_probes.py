@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from watercolour.render.client import RenderClient
+from watercolour.render.dispatcher import Dispatcher
 from watercolour.sketch import grammar
 from watercolour.sketch.palettes import LEAF, PAPER, SUBJECTS, Palette
 
@@ -255,12 +255,12 @@ def probes(per_subject: int) -> list[Probe]:
 
 async def render(urls: list[str], wanted: list[Probe]) -> list[bytes]:
     """PNG of every probe."""
-    async with RenderClient(urls) as client:
+    async with Dispatcher(urls) as renderers:
         slots = asyncio.Semaphore(2)
 
         async def paint(probe: Probe) -> bytes:
             async with slots:
-                painted = await client.render(probe.sketch, seed=1)
+                painted = await renderers.render(probe.sketch, seed=1)
             return painted.painting
 
         return list(await asyncio.gather(*map(paint, wanted)))

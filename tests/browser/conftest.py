@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from watercolour.render import procfs
-from watercolour.render.client import RenderClient
+from watercolour.render.dispatcher import Dispatcher
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-render" / "bin" / "python"
@@ -72,9 +72,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest_asyncio.fixture
-async def client(server: Server) -> AsyncIterator[RenderClient]:
+async def client(server: Server) -> AsyncIterator[Dispatcher]:
     """A client of the module's renderer."""
-    async with RenderClient([server.url]) as opened:
+    async with Dispatcher([server.url]) as opened:
         yield opened
 
 

@@ -13,7 +13,8 @@ from tests.browser.sketches import HONEST, sketch
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import procfs
-from watercolour.render.client import Painted, RenderClient, SketchFault
+from watercolour.render.dispatcher import Dispatcher
+from watercolour.render.result import Painted, SketchFault
 
 SEED = 3
 
@@ -21,7 +22,7 @@ SEED = 3
 @pytest_asyncio.fixture
 async def clean(server: Server) -> AsyncIterator[bytes]:
     """The honest painting; painted again after the test, it must be the same, byte for byte."""
-    async with RenderClient([server.url]) as client:
+    async with Dispatcher([server.url]) as client:
         before = (await client.render(HONEST, seed=SEED)).painting
         yield before
         for _ in range(2):
@@ -30,7 +31,7 @@ async def clean(server: Server) -> AsyncIterator[bytes]:
             assert after.js_errors == ()
 
 
-async def outcome(client: RenderClient, source: str, **options: Any) -> Painted | str:
+async def outcome(client: Dispatcher, source: str, **options: Any) -> Painted | str:
     """The painting, or the violation's code."""
     try:
         return await client.render(source, seed=SEED, fresh=True, **options)
@@ -65,7 +66,7 @@ STOPPED = {
 
 @pytest.mark.parametrize("name", STOPPED)
 async def test_it_is_stopped_as_the_sketchs_fault(
-    clean: bytes, client: RenderClient, name: str
+    clean: bytes, client: Dispatcher, name: str
 ) -> None:
     source, code = STOPPED[name]
     budget = 60 if code == "sketch_oom" else 1.5
@@ -100,7 +101,7 @@ CONTAINED = {
 
 
 @pytest.mark.parametrize("name", CONTAINED)
-async def test_it_changes_nothing(clean: bytes, client: RenderClient, name: str) -> None:
+async def test_it_changes_nothing(clean: bytes, client: Dispatcher, name: str) -> None:
     painted = await outcome(client, CONTAINED[name])
     assert isinstance(painted, Painted), painted
     assert painted.js_errors == ()
@@ -124,7 +125,7 @@ NOT_THROWN = {"a web socket"}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_it_is_refused(clean: bytes, client: RenderClient, name: str) -> None:
+async def test_it_is_refused(clean: bytes, client: Dispatcher, name: str) -> None:
     source = sketch(f"{REFUSED[name]}").replace("function draw()", "async function draw()")
     painted = await outcome(client, source)
     assert isinstance(painted, Painted), painted
@@ -132,7 +133,7 @@ async def test_it_is_refused(clean: bytes, client: RenderClient, name: str) -> N
         assert len(painted.js_errors) >= 1, name
 
 
-async def test_a_beacon_is_not_sent(clean: bytes, client: RenderClient) -> None:
+async def test_a_beacon_is_not_sent(clean: bytes, client: Dispatcher) -> None:
     source = sketch('if (navigator.sendBeacon("/x")) throw new Error("sent");')
     painted = await outcome(client, source)
     assert isinstance(painted, Painted)
@@ -140,7 +141,7 @@ async def test_a_beacon_is_not_sent(clean: bytes, client: RenderClient) -> None:
 
 
 async def test_a_passed_deadline_is_the_infrastructures_fault(
-    clean: bytes, client: RenderClient
+    clean: bytes, client: Dispatcher
 ) -> None:
     with pytest.raises(InfrastructureError) as caught:
         await client.render(sketch("while (true);"), seed=SEED, deadline_s=1.5, cpu_budget_s=500)
@@ -148,7 +149,7 @@ async def test_a_passed_deadline_is_the_infrastructures_fault(
 
 
 async def test_many_loops_in_a_row_leave_no_process_behind(
-    clean: bytes, client: RenderClient, server: Server
+    clean: bytes, client: Dispatcher, server: Server
 ) -> None:
     before = len(procfs.descendants(server.process.pid))
     for number in range(8):

@@ -10,22 +10,23 @@ from tests.browser.conftest import Server
 from tests.browser.sketches import HONEST, SIZE, sketch
 
 from watercolour.api.reasons import ViolationCode
-from watercolour.render.client import RenderClient, SketchFault
+from watercolour.render.dispatcher import Dispatcher
 from watercolour.render.paint import paint_fraction
+from watercolour.render.result import SketchFault
 
 
-async def test_equal_sketch_and_seed_give_equal_bytes(client: RenderClient) -> None:
+async def test_equal_sketch_and_seed_give_equal_bytes(client: Dispatcher) -> None:
     paintings = {(await client.render(HONEST, seed=3, fresh=True)).painting for _ in range(4)}
     assert len(paintings) == 1
 
 
-async def test_another_seed_gives_another_painting(client: RenderClient) -> None:
+async def test_another_seed_gives_another_painting(client: Dispatcher) -> None:
     first = await client.render(HONEST, seed=3, fresh=True)
     second = await client.render(HONEST, seed=4, fresh=True)
     assert first.painting != second.painting
 
 
-async def test_a_painting_says_how_it_came_about(client: RenderClient) -> None:
+async def test_a_painting_says_how_it_came_about(client: Dispatcher) -> None:
     painted = await client.render(HONEST, seed=3, fresh=True)
     assert Image.open(io.BytesIO(painted.painting)).size == (SIZE, SIZE)
     assert painted.shapes == 3
@@ -37,19 +38,19 @@ async def test_a_painting_says_how_it_came_about(client: RenderClient) -> None:
     assert {"p5", "p5.brush", "patch", "harness", "browser"} <= painted.versions.keys()
 
 
-async def test_an_equal_request_is_answered_from_the_cache(client: RenderClient) -> None:
+async def test_an_equal_request_is_answered_from_the_cache(client: Dispatcher) -> None:
     first = await client.render(HONEST, seed=11)
     second = await client.render(HONEST, seed=11)
     assert (first.cached, second.cached) == (False, True)
     assert first.painting == second.painting
 
 
-async def test_overlapping_equal_requests_are_painted_once(client: RenderClient) -> None:
+async def test_overlapping_equal_requests_are_painted_once(client: Dispatcher) -> None:
     both = await asyncio.gather(*(client.render(HONEST, seed=12) for _ in range(2)))
     assert sorted(painted.cached for painted in both) == [False, True]
 
 
-async def test_the_sketchs_chance_comes_from_the_seed_alone(client: RenderClient) -> None:
+async def test_the_sketchs_chance_comes_from_the_seed_alone(client: Dispatcher) -> None:
     wild = sketch(
         tail="""brush.fill(color(random(255), Math.random() * 255, noise(3) * 255), 150);
         brush.circle(20 + crypto.getRandomValues(new Uint8Array(1))[0] / 4, 30, 12);
@@ -61,23 +62,23 @@ async def test_the_sketchs_chance_comes_from_the_seed_alone(client: RenderClient
     assert first.painting == second.painting
 
 
-async def test_the_output_is_resampled_to_the_asked_size(client: RenderClient) -> None:
+async def test_the_output_is_resampled_to_the_asked_size(client: Dispatcher) -> None:
     painted = await client.render(HONEST, seed=3, size=64)
     assert Image.open(io.BytesIO(painted.painting)).size == (64, 64)
 
 
-async def test_a_looping_draw_paints_one_frame(client: RenderClient) -> None:
+async def test_a_looping_draw_paints_one_frame(client: Dispatcher) -> None:
     quiet = await client.render(HONEST, seed=3, fresh=True)
     looping = sketch(tail="loop(); redraw();", setup="loop(); frameRate(60);")
     assert (await client.render(looping, seed=3, fresh=True)).shapes == quiet.shapes
 
 
-async def test_pixel_density_stays_one(client: RenderClient) -> None:
+async def test_pixel_density_stays_one(client: Dispatcher) -> None:
     painted = await client.render(sketch(setup="pixelDensity(3);"), seed=3)
     assert Image.open(io.BytesIO(painted.painting)).size == (SIZE, SIZE)
 
 
-async def test_drawing_in_setup_alone_is_painted(client: RenderClient) -> None:
+async def test_drawing_in_setup_alone_is_painted(client: Dispatcher) -> None:
     alone = """function setup() { createCanvas(96, 96, WEBGL); background(255); brush.noStroke();
       brush.fill("#3355aa", 150); brush.circle(0, 0, 30); }"""
     painted = await client.render(alone, seed=1)
@@ -85,20 +86,20 @@ async def test_drawing_in_setup_alone_is_painted(client: RenderClient) -> None:
     assert painted.paint_fraction > 0.01
 
 
-async def test_an_asynchronous_sketch_is_awaited(client: RenderClient) -> None:
+async def test_an_asynchronous_sketch_is_awaited(client: Dispatcher) -> None:
     waiting = HONEST.replace("function draw() {", "async function draw() { await 0;")
     waiting = waiting.replace("function setup() {", "async function setup() { await 0;")
     assert (await client.render(waiting, seed=3)).shapes == 3
 
 
-async def test_strokes_are_composed_before_the_capture(client: RenderClient) -> None:
+async def test_strokes_are_composed_before_the_capture(client: Dispatcher) -> None:
     stroked = sketch(tail='brush.set("marker", "#223366", 3); brush.line(10, 10, 118, 118);')
     plain = await client.render(HONEST, seed=3)
     painted = await client.render(stroked, seed=3)
     assert painted.painting != plain.painting
 
 
-async def test_an_error_in_draw_keeps_what_was_painted(client: RenderClient) -> None:
+async def test_an_error_in_draw_keeps_what_was_painted(client: Dispatcher) -> None:
     broken = sketch(tail="\n brush.vertex(1, 2);\n")
     painted = await client.render(broken, seed=3)
     assert painted.shapes == 3
@@ -133,7 +134,7 @@ async def test_an_error_in_draw_keeps_what_was_painted(client: RenderClient) -> 
     ],
 )
 async def test_a_broken_sketch_has_a_violation_with_its_place(
-    client: RenderClient, source: str, code: str, line: int | None
+    client: Dispatcher, source: str, code: str, line: int | None
 ) -> None:
     with pytest.raises(SketchFault) as caught:
         await client.render(source, seed=1)
@@ -174,7 +175,7 @@ async def test_a_full_renderer_says_busy_and_when_to_ask_again(server: Server) -
     assert refused.json()["reason"] == "Busy"
 
 
-async def test_a_client_waits_until_a_slot_is_free(client: RenderClient) -> None:
+async def test_a_client_waits_until_a_slot_is_free(client: Dispatcher) -> None:
     painted = await asyncio.gather(
         *(client.render(HONEST, seed=200 + i, fresh=True) for i in range(3))
     )

@@ -16,7 +16,7 @@ from tests.browser.conftest import Server, alive, start, stop
 from tests.browser.sketches import HONEST, sketch
 
 from watercolour.render import procfs
-from watercolour.render.client import RenderClient
+from watercolour.render.dispatcher import Dispatcher
 
 SLOW = sketch("const end = 30e6; let x = 0; for (let i = 0; i < 40 * end; i++) x += i % 7;")
 
@@ -46,7 +46,7 @@ async def until_busy(url: str) -> None:
 
 
 async def test_a_browser_killed_between_renders_is_started_again(
-    server: Server, client: RenderClient
+    server: Server, client: Dispatcher
 ) -> None:
     before = await client.render(HONEST, seed=1, fresh=True)
     old = [server.browser(), *procfs.descendants(server.browser())]
@@ -57,7 +57,7 @@ async def test_a_browser_killed_between_renders_is_started_again(
 
 
 async def test_a_browser_killed_during_a_render_costs_one_retry(
-    server: Server, client: RenderClient
+    server: Server, client: Dispatcher
 ) -> None:
     quiet = await client.render(SLOW, seed=1, fresh=True)
     job = asyncio.create_task(client.render(SLOW, seed=1, fresh=True))
@@ -70,7 +70,7 @@ async def test_a_browser_killed_during_a_render_costs_one_retry(
     assert (await job).painting == quiet.painting
 
 
-async def test_a_killed_page_costs_one_retry(server: Server, client: RenderClient) -> None:
+async def test_a_killed_page_costs_one_retry(server: Server, client: Dispatcher) -> None:
     quiet = await client.render(SLOW, seed=1, fresh=True)
     job = asyncio.create_task(client.render(SLOW, seed=1, fresh=True))
     await asyncio.sleep(0.3)
@@ -84,7 +84,7 @@ async def test_a_killed_page_costs_one_retry(server: Server, client: RenderClien
 async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> None:
     running = start(tmp_path, "--slots", "1")
     try:
-        async with RenderClient([running.url], wait_s=5) as client:
+        async with Dispatcher([running.url], wait_s=5) as client:
             await client.render(HONEST, seed=1)
             job = asyncio.create_task(client.render(body, seed=1, deadline_s=30, cpu_budget_s=60))
             await asyncio.sleep(0.3)
@@ -100,7 +100,7 @@ async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> No
 
 async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
     running = start(tmp_path, "--slots", "1")
-    async with RenderClient([running.url]) as client:
+    async with Dispatcher([running.url]) as client:
         await client.render(HONEST, seed=1)
     family = procfs.descendants(running.process.pid)
     stop(running)
@@ -110,7 +110,7 @@ async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
 
 async def test_sigterm_lets_the_painting_end_and_its_answer_arrive(tmp_path: Path) -> None:
     running = start(tmp_path, "--slots", "1", "--grace-seconds", "62")
-    async with RenderClient([running.url]) as client:
+    async with Dispatcher([running.url]) as client:
         await client.render(HONEST, seed=1)
         job = asyncio.create_task(client.render(SLOW, seed=1, deadline_s=60, cpu_budget_s=60))
         await until_busy(running.url)
@@ -179,7 +179,7 @@ def owner_and_command(pid: int) -> tuple[int, bytes]:
 
 
 async def test_the_browser_runs_unprivileged_in_its_own_sandbox(
-    server: Server, client: RenderClient
+    server: Server, client: Dispatcher
 ) -> None:
     await client.render(HONEST, seed=1)
     family = [owner_and_command(pid) for pid in alive(procfs.descendants(server.process.pid))]

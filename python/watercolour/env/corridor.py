@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from watercolour import logs
@@ -21,10 +21,9 @@ from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Rollout, Violation
 from watercolour.api.spec import RunSpec, TierShares
 from watercolour.env import measure
-from watercolour.env.dispatch import RenderQueue
 from watercolour.env.measure import NOT_ASKED, Finding, Scoring
 from watercolour.env.presence import Presence, awake
-from watercolour.render.client import NotTaken, RenderClient
+from watercolour.render.dispatcher import Closing, Dispatcher
 from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import adjust, recipes, terms
 from watercolour.reward import pool as pools
@@ -69,8 +68,7 @@ class Rooms:
     """What the corridor leads through; it opens and closes none of it.
 
     Attributes:
-        queue: hands out the renderers' slots.
-        renderers: one client a renderer, by the URL that the queue yields.
+        renderers: has sketches painted.
         scorer: None when the recipe gives quality no weight.
         judge: None when the recipe gives the judge no weight; so with the pool.
         pool: the references.
@@ -78,8 +76,7 @@ class Rooms:
             at once.
     """
 
-    queue: RenderQueue
-    renderers: Mapping[str, RenderClient]
+    renderers: Dispatcher
     scorer: ScoreClient | None
     judge: Judge | None
     pool: Pool | None
@@ -132,7 +129,7 @@ class Corridor:
     async def evaluate(
         self, completion: str, *, subject: str, seed: int, draw: Draw, client: str
     ) -> Rollout:
-        """All that becomes of one reply. Raises nothing for an outside fault.
+        """All that becomes of one reply. Raises nothing for an outside fault but one.
 
         Args:
             completion: the policy's raw reply.
@@ -140,6 +137,9 @@ class Corridor:
             seed: the group's draw seed, for the record.
             draw: the group's references.
             client: whose turn in the render queue this uses up.
+
+        Raises:
+            Closing: this environment ends before the reply could be painted; the next one can.
         """
         deadline = asyncio.get_running_loop().time() + (
             self.spec.env.message_timeout_seconds * PATIENCE
@@ -185,6 +185,8 @@ class Corridor:
                 tried = await self._painted(rollout, client, deadline)
                 if tried.gate_passed:
                     tried = await self._measured(tried, draw, deadline)
+            except Closing:
+                raise
             except InfrastructureError as error:
                 tried = rollout.model_copy(
                     update={"unscored_reason": error.reason, "unscored_detail": error.message}
@@ -244,38 +246,23 @@ class Corridor:
         )
 
     async def _render(self, sketch: str, client: str) -> _Render:
-        """Paint on the next free renderer; one that does not take the job costs no attempt.
-
-        It is out of the queue's sight then, so this ends with a renderer that takes it, or with
-        the caller's deadline.
-        """
-        asked = time.perf_counter()
-        while True:
-            try:
-                return await self._render_once(sketch, client, asked)
-            except NotTaken as away:
-                log.info("the job goes elsewhere: %s", away.message)
-
-    async def _render_once(self, sketch: str, client: str, asked: float) -> _Render:
-        async with self._rooms.queue.slot(client) as url:
-            began = time.perf_counter()
-            timings = {"queue": began - asked}
-            try:
-                painted = await self._rooms.renderers[url].render(
-                    sketch,
-                    seed=self.spec.seed,
-                    size=self.spec.renderers.size,
-                    deadline_s=self.spec.renderers.deadline_seconds,
-                    cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
-                )
-            except SketchFault as fault:
-                timings["render"] = time.perf_counter() - began
-                return _Render(fault.violation, fault.js_errors, timings)
-            # A renderer remembers paintings too; those are no renders.
-            if not painted.cached:
-                timings["render"] = time.perf_counter() - began
-                timings["render_cpu"] = painted.cpu_seconds
-            return _Render(painted, painted.js_errors, timings)
+        try:
+            painted = await self._rooms.renderers.render(
+                sketch,
+                seed=self.spec.seed,
+                size=self.spec.renderers.size,
+                deadline_s=self.spec.renderers.deadline_seconds,
+                cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
+                client=client,
+            )
+        except SketchFault as fault:
+            return _Render(fault.violation, fault.js_errors, fault.timings)
+        timings = {"queue": painted.timings["queue"]}
+        # A renderer remembers paintings too; those are no renders.
+        if not painted.cached:
+            timings["render"] = painted.timings["render"]
+            timings["render_cpu"] = painted.cpu_seconds
+        return _Render(painted, painted.js_errors, timings)
 
     async def _measured(self, rollout: Rollout, draw: Draw, deadline: float) -> Rollout:
         """With length, quality and judge; a room that failed leaves its term None and a reason."""

@@ -21,6 +21,7 @@ from watercolour.env.critique import critique
 from watercolour.env.demand import Announcements
 from watercolour.env.metrics import Metrics
 from watercolour.env.models import PaintAction, PaintObservation, PaintState
+from watercolour.render.dispatcher import Closing
 from watercolour.sketch import prompt
 
 log = logs.get(__name__)
@@ -148,6 +149,7 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
 
         Raises:
             InputError: there was no reset, or no revision is left.
+            Closing: this environment ends.
         """
         episode = self._episode
         if episode is None:
@@ -176,6 +178,9 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
                 draw=episode.draw,
                 client=episode.client,
             )
+        except Closing:
+            # Its client asks the environment that comes next.
+            raise
         except Exception as error:
             log.exception("the corridor failed")
             return Rollout(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from watercolour.api.rollout import Rollout, Vote
+from watercolour.render.dispatcher import Dispatcher
 
 _SECONDS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300)
 _TENTHS = tuple(tenth / 10 for tenth in range(-10, 11))
@@ -39,15 +44,6 @@ class Metrics:
             "Seconds of all the judge's answers about one painting.",
             buckets=_SECONDS,
             registry=registry,
-        )
-        self.queue_depth = Gauge(
-            "watercolour_render_queue_depth", "Renders that wait for a slot.", registry=registry
-        )
-        self.renders_inflight = Gauge(
-            "watercolour_renders_inflight", "Renders that hold a slot.", registry=registry
-        )
-        self.render_slots = Gauge(
-            "watercolour_render_slots", "Slots of the renderers that are ready.", registry=registry
         )
         self.announced = Gauge(
             "watercolour_rollouts_announced",
@@ -99,6 +95,10 @@ class Metrics:
             registry=registry,
         )
 
+    def show_renders(self, renderers: Dispatcher) -> None:
+        """Tell of a dispatcher's jobs from now on."""
+        self.registry.register(_Renders(renderers))
+
     def observe(self, rollout: Rollout) -> None:
         """Count one evaluated rollout."""
         if rollout.reward is None:
@@ -130,3 +130,38 @@ class Metrics:
         self.votes.labels({1.0: "won", 0.5: "tie", 0.0: "lost"}[vote.value]).inc()
         if vote.value == 0.5 and vote.first is not None:
             self.place_bias.labels(vote.first).inc()
+
+
+class _Renders(Collector):
+    """A dispatcher's jobs, read in one piece, so that a scrape's numbers add up.
+
+    Jobs = queued + those that hold a slot + ended by outcome; without second copies of slow jobs a
+    job holds one slot.
+    """
+
+    def __init__(self, renderers: Dispatcher) -> None:
+        self._renderers = renderers
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """What Prometheus is told."""
+        name, counts = "watercolour_render", self._renderers.counts
+        for gauge, words, number in (
+            (f"{name}_queue_depth", "Renders that wait for a slot.", self._renderers.queued),
+            (f"{name}s_inflight", "Slots that renders hold.", self._renderers.inflight),
+            (f"{name}_slots", "Slots of the renderers that are ready.", self._renderers.slots),
+        ):
+            yield GaugeMetricFamily(gauge, words, number)
+        yield CounterMetricFamily(f"{name}_jobs", "Renders that were asked for.", counts.jobs)
+        ended = CounterMetricFamily(
+            f"{name}_jobs_ended", "Renders by how they ended.", labels=["outcome"]
+        )
+        for outcome, number in counts.ended.items():
+            ended.add_metric([outcome], number)
+        attempts = CounterMetricFamily(
+            f"{name}_attempts",
+            "Renders as sent to a renderer, by what came back.",
+            labels=["outcome"],
+        )
+        for outcome, number in counts.attempts.items():
+            attempts.add_metric([outcome], number)
+        yield from (ended, attempts)

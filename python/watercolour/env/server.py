@@ -14,7 +14,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,15 +34,15 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
-from watercolour.env import discover
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
-from watercolour.env.dispatch import RenderQueue
 from watercolour.env.environment import PaintEnvironment
 from watercolour.env.metrics import Metrics
 from watercolour.env.models import PaintAction, PaintObservation, PaintState
-from watercolour.env.painters import Painters
+from watercolour.env.owed import Counted, Owed
 from watercolour.env.presence import Presence, answers
+from watercolour.render import discover
+from watercolour.render.dispatcher import Dispatcher
 from watercolour.reward import pool, recipes
 from watercolour.reward.judge import Judge
 from watercolour.reward.verdict import CRITERIA
@@ -141,7 +141,7 @@ class Opened:
     """What the running server works with."""
 
     corridor: Corridor
-    queue: RenderQueue
+    renderers: Dispatcher
     http: httpx.AsyncClient
     #: Scorer and judge, where the recipe needs them.
     present: dict[str, Presence]
@@ -151,7 +151,7 @@ class Opened:
 async def opened(
     spec: RunSpec, near: Neighbours, rated: pool.Pool | None
 ) -> AsyncGenerator[Opened]:
-    """A corridor with all its clients open, and the render queue at work."""
+    """A corridor with all its clients open, and the dispatcher at work."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(
             httpx.AsyncClient(timeout=READY_TIMEOUT_SECONDS, trust_env=False)
@@ -163,11 +163,10 @@ async def opened(
             for room, url in (("scorer", near.scorer), ("judge", near.judge))
             if url is not None
         }
-        renderers = Painters()
-        stack.push_async_callback(renderers.aclose)
         find = None if near.dns is None else discover.by_dns(*near.dns)
-        queue = await stack.enter_async_context(
-            RenderQueue(near.renderers, find=find, left=renderers.left)
+        # A rollout waits for as long as its client does.
+        renderers = await stack.enter_async_context(
+            Dispatcher(near.renderers, find=find, wait_s=None, absence_s=None)
         )
         scorer = judge = None
         if near.scorer is not None:
@@ -189,10 +188,8 @@ async def opened(
                 remember=spec.judge.cache.enabled,
             )
             stack.push_async_callback(judge.aclose)
-        rooms = Rooms(
-            queue, renderers, scorer, judge, rated, present.get("scorer"), present.get("judge")
-        )
-        yield Opened(Corridor(spec, rooms), queue, http, present)
+        rooms = Rooms(renderers, scorer, judge, rated, present.get("scorer"), present.get("judge"))
+        yield Opened(Corridor(spec, rooms), renderers, http, present)
 
 
 def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
@@ -230,15 +227,14 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     @asynccontextmanager
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
         async with openenv_lifespan(inner), opened(spec, near, rated) as now:
-            queue = now.queue
-            metrics.queue_depth.set_function(lambda: queue.queued)
-            metrics.renders_inflight.set_function(lambda: queue.inflight)
-            metrics.render_slots.set_function(lambda: queue.slots)
+            metrics.show_renders(now.renderers)
             metrics.announced.set_function(lambda: announcements.total)
             inner.state.corridor, inner.state.opened = now.corridor, now
             yield
 
     app.router.lifespan_context = lifespan
+    app.state.owed = Owed()
+    app.add_middleware(Counted, owed=app.state.owed)
     _add_routes(app, metrics, announcements)
     return app
 
@@ -247,8 +243,8 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
     def demand() -> dict[str, Any]:
         now: Opened = app.state.opened
         return {
-            "queued": now.queue.queued,
-            "inflight": now.queue.inflight,
+            "queued": now.renderers.queued,
+            "inflight": now.renderers.inflight,
             "announced": announcements.total,
             **{room: presence.demand for room, presence in now.present.items()},
         }
@@ -269,8 +265,8 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
     @app.get("/readyz")
     async def readyz() -> JSONResponse:
         now: Opened = app.state.opened
-        checks = {"renderer": now.queue.ready} | await reachable(now)
-        well = all(checks.values()) or now.queue.finds
+        checks = {"renderer": now.renderers.ready} | await reachable(now)
+        well = all(checks.values()) or now.renderers.finds
         return JSONResponse(checks, status_code=200 if well else 503)
 
     @app.get("/metrics")
@@ -294,6 +290,18 @@ async def reachable(now: Opened) -> dict[str, bool]:
     return dict(zip(now.present, found, strict=True))
 
 
+async def drain(app: FastAPI, seconds: float) -> None:
+    """Let end what is being painted and measured, and send every answer that is owed.
+
+    What waits for a renderer gets an error for its answer, upon which its client asks whoever
+    serves next.
+    """
+    now, owed = app.state.opened, app.state.owed
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asyncio.gather(now.renderers.drain(seconds), owed.none())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; the exit code says whose fault an early end is."""
     parser = argparse.ArgumentParser(prog="watercolour.env.server", description=__doc__)
@@ -314,6 +322,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--judge-key-file", type=Path, metavar="FILE", help="holds the judge's bearer token"
     )
     key.add_argument("--judge-key-env", metavar="NAME", help="variable that holds that token")
+    parser.add_argument(
+        "--grace-seconds",
+        type=float,
+        default=service.GRACE_SECONDS,
+        help="after SIGTERM, for rollouts that are being painted and measured",
+    )
     service.add_arguments(parser)
     args = parser.parse_args(argv)
     logs.setup("env")
@@ -328,7 +342,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             judge_key=_secret(args.judge_key_file, args.judge_key_env),
             dns=dns,
         )
-        service.serve(create_app(spec, near), args, websockets=True)
+        app = create_app(spec, near)
+        service.serve(app, args, websockets=True, drain=partial(drain, app, args.grace_seconds))
     except WatercolourError as error:
         print(f"{parser.prog}: {error.reason}: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code

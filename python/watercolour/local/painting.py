@@ -11,7 +11,7 @@ from pathlib import Path
 
 from watercolour.local.processes import Supervisor
 from watercolour.local.run import START_SECONDS, programs, renderer_service
-from watercolour.render.client import RenderClient
+from watercolour.render.dispatcher import Dispatcher
 from watercolour.render.result import Painted
 
 
@@ -81,14 +81,11 @@ def own_renderer(
 
 
 async def _ask(url: str, sketch: str, wish: Wish) -> Painted:
-    client = RenderClient([url])
-    try:
-        return await client.render(
+    async with Dispatcher([url]) as dispatcher:
+        return await dispatcher.render(
             sketch,
             seed=wish.seed,
             size=wish.size,
             deadline_s=wish.deadline_s,
             cpu_budget_s=wish.cpu_budget_s,
         )
-    finally:
-        await client.aclose()

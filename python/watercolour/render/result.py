@@ -13,12 +13,14 @@ class SketchFault(Exception):
     Attributes:
         violation: code, sentence and place.
         js_errors: everything that the sketch's JavaScript reported before it ended.
+        timings: seconds by phase, where they are known.
     """
 
     def __init__(self, violation: Violation, js_errors: tuple[str, ...] = ()) -> None:
         super().__init__(f"{violation.code}: {violation.message}")
         self.violation = violation
         self.js_errors = js_errors
+        self.timings: dict[str, float] = {}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Violation
 from watercolour.api.spec import Gate
-from watercolour.render.client import Painted, RenderClient, SketchFault
+from watercolour.render.dispatcher import Dispatcher
+from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import pool as pools
 from watercolour.reward.pool import Card, Pool, Record, Reference
 from watercolour.reward.ratings import Matrix, Standing, Tier, strengths
@@ -222,18 +223,18 @@ async def _paint_all(
     done = 0
     free = asyncio.Semaphore(AT_ONCE * len(urls))
 
-    async def one(client: RenderClient, record: Record, sketch: str) -> Painted:
+    async def one(renderers: Dispatcher, record: Record, sketch: str) -> Painted:
         nonlocal done
         async with free:
-            painted = await _paint(client, folder, record, sketch)
+            painted = await _paint(renderers, folder, record, sketch)
         done += 1
         if progress:
             progress(done, len(records))
         return painted
 
-    async with RenderClient(urls) as client:
+    async with Dispatcher(urls) as renderers:
         jobs = [
-            asyncio.create_task(one(client, record, sketch))
+            asyncio.create_task(one(renderers, record, sketch))
             for record, sketch in zip(records, sketches, strict=True)
         ]
         try:
@@ -244,10 +245,10 @@ async def _paint_all(
             await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def _paint(client: RenderClient, folder: Path, record: Record, sketch: str) -> Painted:
+async def _paint(renderers: Dispatcher, folder: Path, record: Record, sketch: str) -> Painted:
     path = pools.sketch_path(folder, record.name)
     try:
-        painted = await client.render(sketch, seed=record.seed, fresh=True)
+        painted = await renderers.render(sketch, seed=record.seed, fresh=True)
     except SketchFault as fault:
         raise _refused(path, (fault.violation,)) from fault
     least = Gate().min_paint_fraction

@@ -10,7 +10,8 @@ from tests.unit.env import edges
 from tests.unit.env.edges import serving
 from tests.unit.env.world import World
 
-from watercolour.env import corridor, dispatch, presence
+from watercolour.env import corridor, presence
+from watercolour.render import fleet
 from watercolour.reward import judge as judging
 from watercolour.score import client as scoring
 
@@ -18,7 +19,8 @@ from watercolour.score import client as scoring
 @pytest.fixture
 def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every retry come at once."""
-    monkeypatch.setattr(dispatch, "LOOK_AWAY_SECONDS", 0.01)
+    for name in ("AWAY_SECONDS", "AWAY_SECONDS_MOST", "REST_SECONDS", "REST_SECONDS_MOST"):
+        monkeypatch.setattr(fleet, name, 0.01)
     monkeypatch.setattr(presence, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(corridor, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(judging, "BACKOFF_SECONDS", 0.001)

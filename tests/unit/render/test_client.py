@@ -1,155 +1,93 @@
-"""The client against a scripted renderer: HTTP in, HTTP out."""
+"""One call of a renderer: HTTP in, HTTP out."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
+from tests.unit.render import stage
+from tests.unit.render.stage import Answer, Stage, staged
 
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason, ViolationCode
-from watercolour.render.client import NotTaken, RenderClient, SketchFault
-
-PAINTED = {
-    "painting": base64.b64encode(b"png").decode(),
-    "paint_fraction": 0.2,
-    "shapes": 3,
-    "js_errors": ["draw: oops"],
-    "timings": {},
-    "cpu_seconds": 0.4,
-    "rasterizer": "test",
-    "versions": {},
-    "cached": False,
-}
-FAULT = {"violation": {"code": "render_failed", "message": "no", "line": 3, "column": 1}}
+from watercolour.render import client
+from watercolour.render.client import Busy, NotTaken, NotUnderstood
+from watercolour.render.result import Job, Painted, SketchFault
 
 
-def trouble(reason: str) -> dict[str, Any]:
-    return {"reason": reason, "detail": "away"}
-
-
-@contextmanager
-def renderer(*answers: tuple[int, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Gives the answers in turn, the last one for ever; yields the URL and what was asked."""
-    asked: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            status, body = answers[min(len(asked), len(answers)) - 1]
-            text = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, format: str, *args: object) -> None:
-            del format, args
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
+async def ask(answer: Answer) -> Painted:
+    renderer = Stage(play=lambda asked: answer)
+    async with staged(renderer), client.http_client() as http:
+        return await client.ask(http, renderer.url, Job("x", 1))
 
 
 async def test_a_painting_comes_back_decoded() -> None:
-    with renderer((200, PAINTED)) as (url, asked):
-        async with RenderClient([url]) as client:
-            painted = await client.render("x", seed=7)
+    painted = await ask(stage.painted())
     assert painted.painting == b"png"
     assert painted.js_errors == ("draw: oops",)
-    assert (asked[0]["sketch"], asked[0]["seed"]) == ("x", 7)
 
 
-async def test_a_busy_renderer_is_asked_again() -> None:
-    with renderer((429, {}), (429, {}), (200, PAINTED)) as (url, asked):
-        async with RenderClient([url]) as client:
-            assert (await client.render("x", seed=1)).shapes == 3
-    assert len(asked) == 3
+async def test_a_renderer_is_told_what_is_wanted_and_nothing_else() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def play(asked: stage.Asked) -> Answer:
+        bodies.append(asked.body)
+        return stage.painted()
+
+    renderer = Stage(play=play)
+    async with staged(renderer), client.http_client() as http:
+        await client.ask(http, renderer.url, Job("x", 0))
+        await client.ask(http, renderer.url, Job("x", 7, size=64), fresh=True)
+    plain = {"sketch": "x", "seed": 0, "deadline_s": 60.0, "cpu_budget_s": 20.0}
+    assert bodies == [plain, plain | {"seed": 7, "size": 64, "fresh": True}]
 
 
-async def test_a_renderer_that_stays_busy_is_unavailable() -> None:
-    with renderer((429, {})) as (url, _):
-        async with RenderClient([url], wait_s=0.2) as client:
-            with pytest.raises(InfrastructureError) as caught:
-                await client.render("x", seed=1)
-    assert caught.value.reason is Reason.RENDERER_UNAVAILABLE
+async def test_what_a_later_renderer_adds_is_left_alone() -> None:
+    painted = await ask((200, {**stage.PAINTED, "mood": "calm"}, {}))
+    assert painted.shapes == 3
 
 
-async def test_a_faulty_sketch_is_not_tried_again() -> None:
-    with renderer((422, FAULT)) as (url, asked):
-        async with RenderClient([url]) as client:
-            with pytest.raises(SketchFault) as caught:
-                await client.render("x", seed=1)
+async def test_a_faulty_sketch_comes_back_with_its_place() -> None:
+    with pytest.raises(SketchFault) as caught:
+        await ask(stage.fault())
     assert caught.value.violation.code is ViolationCode.RENDER_FAILED
-    assert caught.value.violation.line == 3
-    assert len(asked) == 1
+    assert (caught.value.violation.line, caught.value.js_errors) == (3, ("boom",))
 
 
-async def test_an_infrastructure_failure_is_tried_once_more_elsewhere() -> None:
-    with (
-        renderer((503, trouble("BrowserCrashed"))) as (first, asked_first),
-        renderer((200, PAINTED)) as (second, asked_second),
-    ):
-        async with RenderClient([first, second]) as client:
-            assert (await client.render("x", seed=1)).shapes == 3
-    assert (len(asked_first), len(asked_second)) == (1, 1)
+@pytest.mark.parametrize(("told", "seconds"), [("2", 2.0), ("-1", 0.0), ("soon", 1.0)])
+async def test_a_busy_renderer_says_when_to_come_again(told: str, seconds: float) -> None:
+    with pytest.raises(Busy) as caught:
+        await ask((429, b"whatever", {"Retry-After": told}))
+    assert caught.value.retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
-    ("answers", "reason", "tries"),
+    ("answer", "kind", "reason"),
     [
-        ([(503, trouble("RenderDeadline"))], Reason.RENDER_DEADLINE, 2),
-        ([(503, trouble("BrowserCrashed"))], Reason.BROWSER_CRASHED, 2),
-        ([(503, trouble("SandboxUnavailable"))], Reason.SANDBOX_UNAVAILABLE, 1),
-        ([(400, trouble("MalformedRequest"))], Reason.INTERNAL_ERROR, 1),
-        ([(502, b"<html>bad gateway</html>")], Reason.RENDERER_UNAVAILABLE, 2),
+        (stage.trouble("RenderDeadline"), InfrastructureError, Reason.RENDER_DEADLINE),
+        (stage.trouble("BrowserCrashed"), InfrastructureError, Reason.BROWSER_CRASHED),
+        (stage.trouble("Unheard"), InfrastructureError, Reason.INTERNAL_ERROR),
+        (stage.drains(), NotTaken, Reason.RENDERER_UNAVAILABLE),
+        (stage.malformed(), NotUnderstood, Reason.INTERNAL_ERROR),
+        ((404, {"detail": "Not Found"}, {}), InfrastructureError, Reason.RENDERER_UNAVAILABLE),
+        ((502, b"<html>bad gateway", {}), InfrastructureError, Reason.RENDERER_UNAVAILABLE),
+        ((200, {"painting": "!"}, {}), InfrastructureError, Reason.RENDERER_UNAVAILABLE),
+        ((422, {"detail": []}, {}), InfrastructureError, Reason.RENDERER_UNAVAILABLE),
+        (None, InfrastructureError, Reason.RENDERER_UNAVAILABLE),
     ],
 )
-async def test_a_failure_keeps_its_reason(
-    answers: list[tuple[int, Any]], reason: Reason, tries: int
+async def test_every_failure_has_its_kind_and_reason(
+    answer: Answer, kind: type[InfrastructureError], reason: Reason
 ) -> None:
-    with renderer(*answers) as (url, asked):
-        async with RenderClient([url]) as client:
-            with pytest.raises(InfrastructureError) as caught:
-                await client.render("x", seed=1)
-    assert caught.value.reason is reason
-    assert len(asked) == tries
+    with pytest.raises(InfrastructureError) as caught:
+        await ask(answer)
+    assert (type(caught.value), caught.value.reason) == (kind, reason)
 
 
-async def test_an_absent_renderer_is_unavailable() -> None:
-    with renderer((200, PAINTED)) as (url, _):
+async def test_an_absent_renderer_has_not_taken_the_job() -> None:
+    renderer = Stage()
+    async with staged(renderer):
         pass
-    async with RenderClient([url]) as client:
-        with pytest.raises(InfrastructureError) as caught:
-            await client.render("x", seed=1)
-    assert caught.value.reason is Reason.RENDERER_UNAVAILABLE
-
-
-async def test_a_job_that_nobody_took_is_told_apart() -> None:
-    drains = {**trouble("RendererUnavailable"), "taken": False}
-    with renderer((503, drains)) as (url, asked):
-        async with RenderClient([url]) as client:
-            with pytest.raises(NotTaken):
-                await client.render("x", seed=1)
-    assert len(asked) == 1
-    async with RenderClient([url]) as client:
+    async with client.http_client() as http:
         with pytest.raises(NotTaken):
-            await client.render("x", seed=1)
-
-
-async def test_a_job_that_one_renderer_does_not_take_goes_to_another() -> None:
-    drains = {**trouble("RendererUnavailable"), "taken": False}
-    with renderer((503, drains)) as (first, _), renderer((200, PAINTED)) as (second, asked):
-        async with RenderClient([first, second]) as client:
-            assert (await client.render("x", seed=1)).shapes == 3
-    assert len(asked) == 1
+            await client.ask(http, renderer.url, Job("x", 1))

@@ -25,7 +25,7 @@ def test_a_folder_of_another_patch_is_not_current(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_client_needs_no_browser_driver() -> None:
-    code = "import sys, watercolour.render.client; print('pyppeteer' in sys.modules)"
+    code = "import sys, watercolour.render.dispatcher; print('pyppeteer' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

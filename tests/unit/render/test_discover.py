@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from watercolour.api.errors import InputError
-from watercolour.env import discover
+from watercolour.render import discover
 
 
 @pytest.mark.parametrize(
