@@ -11,11 +11,14 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Violation
 from watercolour.render import chromium, driver, procfs
 from watercolour.render.meter import Meter
+from watercolour.render.replay import MAX_POINTS, MAX_SHAPES, Replay
 from watercolour.render.result import Job, SketchFault
 
 #: How often a job's CPU time and memory are looked at.
@@ -27,8 +30,22 @@ MEMORY_LIMIT = 900 * 2**20
 #: Share of V8's heap bound, on top of a warm page, from which a crash counts as out of memory.
 HEAP_SHARE = 0.6
 
-#: Bounds that the harness keeps: canvas side in pixels and filled shapes.
-LIMITS = {"minSide": 64, "maxSide": 1024, "shapes": 400}
+#: Bounds that the harness keeps inside the page, before the browser suffers (harness/bounds.js).
+LIMITS = {
+    "minSide": 64,  # of the canvas, in pixels
+    "maxSide": 1024,
+    "canvases": 8,  # calls of createCanvas
+    "bufferPixels": 32 * 2**20,  # of all graphics, framebuffers and images together
+    "contexts": 12,  # canvases with a WebGL context; Chromium loses the oldest of 16
+    "shapes": 400,  # filled and washed ones
+    "vertices": 5_000,  # of one shape
+    "steps": 200_000,  # along one path, of 1 to 4 pixels each
+    "hatchLines": 10_000,  # of one hatch
+    "strokeStamps": 2_000_000,  # of a brush's tip in one stroke
+    "stamps": 30_000_000,  # in all strokes together
+    "pushes": 1_000,  # nested
+    "timers": 2_000,  # callbacks of timers, intervals and animation frames
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +60,7 @@ class Drawn:
     timings: dict[str, float]
     cpu_seconds: float
     peak_memory_bytes: int
+    replay: Replay | None = None
 
 
 class Page:
@@ -81,7 +99,12 @@ class Page:
         started = time.monotonic()
         own = procfs.cpu_seconds(self.pid) or 0.0
         self._meter.open(id(self))
-        payload = {"sketch": job.sketch, "seed": job.seed, "limits": LIMITS}
+        payload = {
+            "sketch": job.sketch,
+            "seed": job.seed,
+            "limits": LIMITS,
+            "replay": job.replay and {"points": MAX_POINTS, "shapes": MAX_SHAPES},
+        }
         answer = asyncio.ensure_future(self.tab.evaluate("job => paint(job)", payload))
         answer.add_done_callback(driver.swallow)
         try:
@@ -96,7 +119,7 @@ class Page:
             raise InfrastructureError(
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
-        return _drawn(result, cpu, peak)
+        return _drawn(result, job, cpu, peak)
 
     async def _watch(
         self, answer: asyncio.Future[Any], job: Job, started: float, own: float
@@ -165,7 +188,14 @@ def _error_line(error: dict[str, Any]) -> str:
     return f"{error['stage']}: {error['message']}{where}"
 
 
-def _drawn(result: dict[str, Any], cpu: float, peak: int) -> Drawn:
+def _error_lines(result: dict[str, Any]) -> tuple[str, ...]:
+    lines = [_error_line(error) for error in result["errors"]]
+    if unlisted := result["unlisted"]:
+        lines.append(f"and {unlisted} more")
+    return tuple(lines)
+
+
+def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int) -> Drawn:
     """Translate the realm's answer.
 
     Raises:
@@ -178,7 +208,7 @@ def _drawn(result: dict[str, Any], cpu: float, peak: int) -> Drawn:
                 code=ViolationCode.RENDER_FAILED, message="The sketch tried to leave its page."
             )
         )
-    errors = tuple(_error_line(error) for error in result["errors"])
+    errors = _error_lines(result)
     if fault := result.get("fault"):
         raise SketchFault(
             Violation(
@@ -202,4 +232,22 @@ def _drawn(result: dict[str, Any], cpu: float, peak: int) -> Drawn:
         timings={key: round(value / 1000, 4) for key, value in result["timings"].items()},
         cpu_seconds=round(cpu, 3),
         peak_memory_bytes=peak,
+        replay=_replay(result, job),
     )
+
+
+def _replay(result: dict[str, Any], job: Job) -> Replay | None:
+    recorded = result["replay"]
+    if recorded is None:
+        return None
+    sides = {"width": result["width"], "height": result["height"]}
+    try:
+        return Replay.model_validate({**recorded, **sides, "seed": job.seed})
+    except ValidationError as error:
+        # The recorder gives nothing else, unless the sketch has put its own in the way.
+        raise SketchFault(
+            Violation(
+                code=ViolationCode.RENDER_FAILED,
+                message="The sketch took apart what its shapes are recorded with.",
+            )
+        ) from error

@@ -16,9 +16,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from watercolour.render import vendor
+from watercolour.render import hooks, vendor
 
 HARNESS = Path(__file__).parent / "harness"
+
+#: The harness' scripts that a realm runs before the libraries and after them, in order.
+BEFORE = ("prelude.js", "clock.js", "faults.js")
+AFTER = ("bounds.js", "record.js", "realm.js")
 
 #: Scripts of ours and inline ones, nothing else: no evaluation of strings, no connection, no frame
 #: with an address elsewhere. (A nonce would be inherited by ``import()`` and let that through.)
@@ -47,8 +51,9 @@ def _harness(name: str) -> str:
 def harness_version() -> str:
     """Twelve hex digits over the harness's own files: they too can change a painting."""
     digest = hashlib.sha256()
-    for name in ("prelude.js", "realm.js", "host.js"):
+    for name in (*BEFORE, *AFTER, "host.js"):
         digest.update(_harness(name).encode())
+    digest.update(repr(hooks.SEAMS).encode())
     return digest.hexdigest()[:12]
 
 
@@ -63,10 +68,10 @@ def realm_script(*, stock: bool = False) -> str:
     """
     brush = "p5.brush.stock.js" if stock else "p5.brush.js"
     parts = [
-        _harness("prelude.js"),
+        *map(_harness, BEFORE),
         vendor.library("p5.min.js"),
-        vendor.library(brush),
-        _harness("realm.js"),
+        hooks.cut(vendor.library(brush)),
+        *map(_harness, AFTER),
     ]
     return _ascii(";\n".join(parts) + "\n//# sourceURL=realm.js")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from watercolour.api.rollout import Violation
+from watercolour.render.replay import Replay
 
 
 class SketchFault(Exception):
@@ -33,6 +34,7 @@ class Job:
         size: side of the painting in pixels, or None for the sketch's own canvas.
         deadline_s: wall-clock limit; passing it is the infrastructure's fault.
         cpu_budget_s: CPU seconds of the browser; passing it is the sketch's fault.
+        replay: record what is painted, in order; the painting is the same.
     """
 
     sketch: str
@@ -40,6 +42,7 @@ class Job:
     size: int | None = None
     deadline_s: float = 60.0
     cpu_budget_s: float = 20.0
+    replay: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Painted:
         seed: the seed that was asked for; None from a renderer that does not say.
         peak_memory_bytes: highest resident memory of the page's process while it painted; None
             from a renderer that does not say.
+        replay: what was painted, in order; None if the job did not ask for it.
     """
 
     painting: bytes = field(repr=False)
@@ -72,3 +76,4 @@ class Painted:
     cached: bool = False
     seed: int | None = None
     peak_memory_bytes: int | None = None
+    replay: Replay | None = None

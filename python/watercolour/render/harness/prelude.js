@@ -34,6 +34,14 @@
   for (const name of ["alert", "confirm", "prompt", "print", "open", "stop", "close", "focus"]) {
     window[name] = () => null;
   }
+  // Every line would travel to the worker, and a sketch may write a million of them.
+  for (const name of Object.keys(console)) {
+    if (typeof console[name] === "function") console[name] = () => {};
+  }
+  // V8 would call a sketch's own formatter whenever the harness reads where an error was thrown.
+  const locked = (value) => ({ value, writable: false, configurable: false });
+  Object.defineProperty(Error, "prepareStackTrace", locked(undefined));
+  Object.defineProperty(Error, "stackTraceLimit", locked(50));
   // p5 listens to motion sensors, which a sandboxed frame may not have: it only costs a warning.
   const listen = window.addEventListener;
   window.addEventListener = function (type, ...rest) {
@@ -51,11 +59,7 @@
       state = seed | 0;
     },
     now: realNow,
-    later: window.setTimeout.bind(window),
-    shapes: 0,
-    onShape: () => {},
-    errors: [],
+    hooks: {}, // what the libraries' seams call; filled by bounds.js before a sketch runs
   };
-  const own = window.__watercolour;
-  window.__watercolourShape = () => own.onShape();
+  window.__watercolourHooks = window.__watercolour.hooks;
 })();
