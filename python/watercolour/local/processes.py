@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -69,7 +70,8 @@ def package_root() -> Path:
 def renderer_python(chosen: Path | None = None) -> Path:
     """The interpreter of the renderer's environment.
 
-    Looked for as ``.venv-render`` beside the package's checkout and beside the running environment.
+    Looked for as ``.venv-render`` beside the package's checkout and beside the running environment;
+    else it is the running one, if that holds the browser driver.
 
     Raises:
         InfrastructureError: there is none (BrowserMissing).
@@ -81,6 +83,8 @@ def renderer_python(chosen: Path | None = None) -> Path:
     for candidate in candidates:
         if candidate.exists():
             return candidate
+    if chosen is None and importlib.util.find_spec("pyppeteer") is not None:
+        return Path(sys.executable)
     raise InfrastructureError(
         Reason.BROWSER_MISSING,
         f"the renderer's environment is missing: no {candidates[0]}.",
