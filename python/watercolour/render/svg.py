@@ -7,7 +7,6 @@ plotters' drivers read as well; their labels start with a number, by which a dri
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
@@ -51,13 +50,14 @@ def _d(points: Iterable[Point], *, closed: bool) -> str:
 def coverage(shape: Shape) -> float:
     """About how much of the paper an area hides, 0 to 1.
 
-    A fill is some eighty layers of thin paint, more with texture, of which erased circles take a
-    part away again; a wash is one flat layer.
+    Of a fill as measured on circles of three pigments, six opacities and four textures: its many
+    thin layers do not add up to their number, and the stronger the texture, the more of them is
+    erased again. A wash is one flat layer.
     """
     if shape.kind != "fill":
         return shape.opacity
     texture = shape.texture or 0.0
-    return 1 - math.exp(-1.6 * shape.opacity * (1 + texture / 2) * (1 - texture / 2))
+    return 0.45 * shape.opacity**1.4 * (1 - 0.85 * texture**3)
 
 
 def _within(a: Point, b: Point, width: float, height: float) -> tuple[Point, Point] | None:

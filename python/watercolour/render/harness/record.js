@@ -9,7 +9,7 @@
   const LIMITS = { within: 0.25, chunk: 4096, name: 64 };
   const { slice, padStart } = String.prototype;
   const { toString } = Number.prototype;
-  const { min, max, round, hypot } = Math;
+  const { min, max, round, hypot, exp } = Math;
   const { isFinite } = Number;
 
   // Outlines ---------------------------------------------------------------------------------
@@ -179,21 +179,26 @@
           return written(done);
         },
         shape() {
+          // About how wide the brush paints and how densely: the tip strays by its scatter, a stamp
+          // is half a pixel at least, and stamps lie on each other. Measured on the stock brushes.
           const scale = hypot(m[0], m[1]);
-          // How far the tip strays, and how many stamps lie on each other at one place.
-          const stray = tip.type === "default" ? tip.scatter * hypot(tip.sharpness, 1 - tip.sharpness) : tip.scatter;
-          const across = tip.weight + stray;
-          const dense = tip.type === "spray" || tip.type === "default" ? tip.grain : 1;
-          const deep = max(1, (pigment.weight * tip.weight * tip.weight * dense) / (tip.spacing * across));
+          const { type } = tip;
+          const plain = type === "default";
+          const spread = plain ? 1.8 * hypot(tip.sharpness, 1 - tip.sharpness) : 1.8;
+          const width = max(1, scale * pigment.weight * (tip.weight + spread * tip.scatter));
+          const across = scale * tip.weight * (type === "spray" ? 1 : pigment.weight);
+          const stamps = (plain ? min(1, tip.grain) : type === "spray" ? tip.grain : 1) / (scale * tip.spacing);
+          const alpha = tip.opacity / 255 / (plain || type === "spray" ? 1 : min(pigment.weight, 1.3));
+          const hidden = 1 - exp((-stamps * max(0.5, 0.6 * across * across) * alpha) / width);
           return {
             kind: group ? group.kind : "stroke",
             call,
             paths: [],
             colour: colourOf(pigment.color),
-            opacity: share(1 - (1 - min(1, tip.opacity / 255)) ** deep),
+            opacity: share(hidden),
             brush: apply(slice, `${pigment.type}`, [0, LIMITS.name]),
             weight: size(pigment.weight),
-            width: size(scale * pigment.weight * across),
+            width: size(width),
           };
         },
       };
