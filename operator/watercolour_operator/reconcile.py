@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from watercolour.api.reasons import Reason
-from watercolour.api.status import Status
+from watercolour.api.status import Phase, Status
 from watercolour.logs import get
 from watercolour_operator import desired, events, lifecycle, reporting
 from watercolour_operator.cluster import errors, skew
@@ -23,7 +23,7 @@ from watercolour_operator.cluster.reduce import Run
 from watercolour_operator.cluster.store import Key, Store
 from watercolour_operator.cluster.write import Writer
 from watercolour_operator.metrics import Metrics
-from watercolour_operator.names import ATTEMPT, DELETION_COST, Component
+from watercolour_operator.names import DELETION_COST, Component, trainer_job
 from watercolour_operator.observe import Observer, shared_digest, status_of
 from watercolour_operator.observed import Observed, Trouble
 from watercolour_operator.plan import Plan
@@ -109,6 +109,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
     observed = await world.observer.observe(run, memory.trouble)
     plan = lifecycle.decide(observed, world.settings)
     try:
+        await _look_before_ending(world, run, observed, plan)
         trouble, retry_after = await _carry_out(world, run, observed, plan)
     except Stale:
         return Outcome(again=0.0)
@@ -116,7 +117,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
     memory.trouble = trouble
     if trouble != observed.trouble:
         plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)
-    due = await _report(world, key, observed.status, plan.status)
+    due = await _report(world, key, observed.status, _with_job(world, key, plan))
     waits = [seconds for seconds in (plan.again_seconds, due) if seconds is not None]
     return Outcome(min(waits, default=None), trouble, retry_after)
 
@@ -191,19 +192,56 @@ async def _look_before_creating(world: World, run: Run, lacking: Sequence[Raw]) 
     """Ask the API server itself before anything is created: the caches may be behind.
 
     Raises:
-        Stale: the run is gone, going or changed, or another attempt's pods may still run.
+        Stale: the run is gone, going or changed, or pods of its trainer may still run.
     """
     fresh = await world.writer.fresh_run(run)
     if fresh is None or fresh.deleting or fresh.spec != run.spec or fresh.status != run.status:
         raise Stale
-    attempts = {
-        int(found["metadata"]["labels"][ATTEMPT]) for found in lacking if found["kind"] == "Job"
-    }
-    if not attempts:
+    if not any(found["kind"] == "Job" for found in lacking):
         return
     running = await world.writer.fresh_pods(run, Component.TRAINER)
-    if any(pod.attempt not in attempts and pod.phase in ("Pending", "Running") for pod in running):
+    # One of the same attempt means that its Job was there already, whoever has taken it away.
+    if any(pod.phase in ("Pending", "Running") for pod in running):
         raise Stale
+
+
+async def _look_before_ending(world: World, run: Run, observed: Observed, plan: Plan) -> None:
+    """Ask the API server itself before a training is ended or given up for good.
+
+    The caches may not know yet that its trainer is done, and afterwards nobody could tell.
+
+    Raises:
+        Stale: a pod of the trainer is further than it was known to be.
+    """
+    fails = plan.status.phase is Phase.FAILED and observed.status.phase is not Phase.FAILED
+    ends = any(gone.kind == "Job" for gone in plan.remove)
+    if run.deleting or not (fails or ends):
+        return
+    try:
+        pods = await world.writer.fresh_pods(run, Component.TRAINER)
+    except ApiError as error:
+        # What holds GPUs must not wait for an answer.
+        log.warning("ended unseen: %s", error)
+        return
+    known = {(pod.uid, pod.phase) for pod in observed.of(Component.TRAINER)}
+    if any((pod.uid, pod.phase) not in known for pod in pods):
+        raise Stale
+
+
+def _with_job(world: World, key: Key, plan: Plan) -> Status:
+    """The status, with the Job that this look has made in the newest attempt's record.
+
+    Else a Job that is deleted before the next look would have been there unknown to anybody, and
+    its attempt be made twice.
+    """
+    status = plan.status
+    if plan.attempt is None or not status.attempts or status.attempts[-1].job is not None:
+        return status
+    made = world.store.entry(key, "Job", trainer_job(key[1], plan.attempt))
+    if made is None or status.attempts[-1].number != plan.attempt:
+        return status
+    newest = status.attempts[-1].model_copy(update={"job": made.record.uid})
+    return status.model_copy(update={"attempts": (*status.attempts[:-1], newest)})
 
 
 async def _steer_renderers(world: World, run: Run, observed: Observed, plan: Plan) -> None:

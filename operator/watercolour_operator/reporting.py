@@ -70,7 +70,7 @@ def _transitions(status: Status) -> tuple[object, ...]:
         status.active_seconds,
         status.progress is None,
         [(one.type, one.status, one.reason) for one in status.conditions],
-        [(one.number, one.started, one.ended, one.reason) for one in status.attempts],
+        [(one.number, one.job, one.started, one.ended, one.reason) for one in status.attempts],
         renderers and (renderers.desired, renderers.ready, renderers.replicas, renderers.decision),
     )
 

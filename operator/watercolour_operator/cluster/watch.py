@@ -61,7 +61,11 @@ async def follow(
                 version = await list_all(api, store, kind, namespace)
                 store.watches[scope] = None
             async for reached in _watch(api, store, kind, namespace, version, silence):
-                tries = 0 if opened else tries
+                if not opened:
+                    # Whatever an earlier try was refused for, it is seen again.
+                    store.watches[scope] = None
+                else:
+                    tries = 0
                 version, opened = reached, True
             restarted(kind.name, "ended")
         except ApiError as error:
@@ -84,6 +88,8 @@ async def _bear(
 ) -> None:
     """Note what a failed list or watch means for the runs."""
     if kind.optional and error.status in (403, 404):
+        # There is nothing of it to be seen, whatever an earlier list failed with.
+        store.watches[scope] = None
         return
     log.warning("cannot %s %s: %s", error.verb, kind.plural, error.words)
     # A broken watch leaves the cache old, which is borne; what was never listed is not known.

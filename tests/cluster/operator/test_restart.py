@@ -12,7 +12,7 @@ from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.ground.faultproxy import FaultProxy
 from tests.cluster.ground.faults import Answer, Drop, Hold, Replay, Silence, calls
-from tests.cluster.ground.podlife import Creating, Life, Running
+from tests.cluster.ground.podlife import Creating, Life, Running, finishes
 from tests.cluster.operator.conftest import Start
 from tests.cluster.operator.harness import Story, condition, phase
 
@@ -33,6 +33,78 @@ def test_a_crash_between_creation_and_status_makes_no_second_trainer(
     done = story.finish(pod)
     assert story.jobs() == ["peonies-trainer-1"]
     assert [attempt["number"] for attempt in done["status"]["attempts"]] == [1]
+
+
+def test_the_first_status_of_an_attempt_names_its_job(
+    api: Api, namespace: str, story: Story, start: Start
+) -> None:
+    """Else a Job that somebody deletes before the next look would be made a second time."""
+    start()
+    story.create()
+    run = api.until_one(
+        names.KIND, "peonies", namespace, lambda found: found.get("status", {}).get("attempts")
+    )
+    (job,) = api.list("Job", namespace)
+    assert [one.get("job") for one in run["status"]["attempts"]] == [job["metadata"]["uid"]]
+
+
+def test_a_trainer_that_nobody_saw_finish_is_looked_for_before_the_run_is_given_up(
+    namespace: str, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+) -> None:
+    """Neither the pod's end nor the Job's is heard of when the deadline passes."""
+    _deafen(proxy)
+    story.pods.script(namespace, finishes(0), labels={names.COMPONENT: "trainer"})
+    start(through_proxy)
+    story.create(startupDeadlineSeconds=10)
+    story.until("Succeeded")
+
+
+def test_a_trainer_that_nobody_saw_finish_is_looked_for_before_it_is_suspended(
+    api: Api, namespace: str, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+) -> None:
+    _deafen(proxy)
+    story.pods.script(namespace, finishes(0), labels={names.COMPONENT: "trainer"})
+    start(through_proxy)
+    story.create()
+    labels = {names.COMPONENT: "trainer"}
+    api.until(
+        "Pod",
+        lambda found: [pod["status"]["phase"] for pod in found] == ["Succeeded"],
+        namespace,
+        labels=labels,
+    )
+    api.patch(names.KIND, "peonies", {"spec": {"suspend": True}}, namespace)
+    story.until("Succeeded")
+
+
+def test_a_job_that_was_taken_away_is_not_made_again_while_its_pod_runs(
+    api: Api, namespace: str, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+) -> None:
+    """Its making was never heard of: neither from the call nor from the watches."""
+    _deafen(proxy)
+    unheard = proxy.inject(Drop(after=True), calls("apply", "jobs"))
+    story.pods.script(
+        namespace,
+        Life((Creating(), Running()), stop_after=None),
+        labels={names.COMPONENT: "trainer"},
+    )
+    held = proxy.inject(Hold(), calls("get", names.PLURAL), at=2)
+    start(through_proxy)
+    story.create()
+    unheard.wait()
+    pod = story.trainer()
+    held.wait()
+    api.delete("Job", "peonies-trainer-1", namespace, propagation="Orphan")
+    api.until_gone("Job", "peonies-trainer-1", namespace)
+    held.release()
+    api.until_one(
+        names.KIND,
+        "peonies",
+        namespace,
+        lambda found: condition(found, "Progressing").get("reason") == "Restarting",
+    )
+    assert story.jobs() == []
+    assert api.get("Pod", pod, namespace)["status"]["phase"] == "Running"
 
 
 @pytest.mark.parametrize("code", [409, 422])
@@ -228,6 +300,12 @@ def test_an_api_server_that_restarts_is_waited_for(
     control_plane.start_api_server()
     story.finish(pod, timeout=90)
     assert operator.ask("/readyz")[0] == 200
+
+
+def _deafen(proxy: FaultProxy) -> None:
+    """Whoever watches trainers hears nothing after the first list."""
+    for resource in ("jobs", "pods"):
+        proxy.inject(Silence(), calls("watch", resource), times=None)
 
 
 def _as(plane: ControlPlane, namespace: str, account: str, story: Story) -> Path:

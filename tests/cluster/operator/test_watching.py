@@ -206,3 +206,32 @@ async def test_until_a_right_is_given_the_namespace_cannot_be_judged(
     assert blind.reason is Reason.PERMISSION_DENIED
     assert store.blind("elsewhere") is None
     task.cancel()
+
+
+async def sees(store: Store, namespace: str) -> None:
+    """Return once nothing keeps the namespace from being seen."""
+    async with asyncio.timeout(20):
+        while store.blind(namespace) is not None:  # noqa: ASYNC110 (nothing tells of it)
+            await asyncio.sleep(0.01)
+
+
+async def test_a_kind_that_the_cluster_lacks_blinds_nobody_though_its_first_list_failed(
+    namespace: str, store: Told, api: Api, proxy: FaultProxy
+) -> None:
+    """As KEDA's, when the API server is out of breath just as the operator starts."""
+    failed = proxy.inject(Answer(500), calls("list", "scaledobjects"))
+    task = asyncio.create_task(watch.follow(api, store, BY_NAME["ScaledObject"], namespace))
+    await asyncio.to_thread(failed.wait)
+    await asyncio.to_thread(proxy.wait_for, calls("list", "scaledobjects"), count=2)
+    await sees(store, namespace)
+    task.cancel()
+
+
+async def test_a_right_to_watch_that_is_given_later_is_noticed(
+    namespace: str, store: Told, proxy: FaultProxy, follow: Follow
+) -> None:
+    refused = proxy.inject(Answer(403, "no"), calls("watch", "configmaps"))
+    follow()
+    await asyncio.to_thread(refused.wait)
+    await asyncio.to_thread(proxy.wait_for, calls("watch", "configmaps"), count=2)
+    await sees(store, namespace)

@@ -154,6 +154,43 @@ async def test_what_somebody_else_adds_is_left_alone(
     assert not await writer.apply(run, [service(run)])
 
 
+def deployment(run: Run, replicas: int | None) -> Json:
+    body = service(run)
+    labels = {names.RUN_UID: run.uid, names.COMPONENT: "renderers"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "renderers", "image": "a"}]},
+    }
+    spec: Json = {"selector": {"matchLabels": labels}, "template": template}
+    if replicas is not None:
+        spec["replicas"] = replicas
+    body["metadata"] |= {"name": "peonies-renderers"}
+    return {**body, "apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+
+
+async def test_a_number_of_pods_that_is_left_to_an_autoscaler_stays_as_it_is(
+    writer: Writer, run: Run, ground: Ground
+) -> None:
+    """A field that nobody applies any more would go back to its default, one pod."""
+
+    def replicas() -> int:
+        return ground.get("Deployment", "peonies-renderers", run.namespace)["spec"]["replicas"]
+
+    await writer.apply(run, [deployment(run, 4)])
+    assert await writer.apply(run, [deployment(run, None)])
+    assert replicas() == 4
+    scale = {"spec": {"replicas": 6}}
+    ground.patch("Deployment", "peonies-renderers", scale, run.namespace, subresource="scale")
+    raw = ground.get("Deployment", "peonies-renderers", run.namespace)
+    writer.store.put(BY_NAME["Deployment"], raw)
+    changed = deployment(run, None)
+    changed["spec"]["template"]["spec"]["containers"][0]["image"] = "b"
+    assert await writer.apply(run, [changed])
+    assert replicas() == 6
+    await writer.apply(run, [deployment(run, 2)])
+    assert replicas() == 2
+
+
 async def test_an_object_of_somebody_else_is_not_taken(
     writer: Writer, run: Run, ground: Ground
 ) -> None:

@@ -22,7 +22,7 @@ from watercolour.api.status import (
     ScalingDecision,
     Status,
 )
-from watercolour_operator.reporting import due_in
+from watercolour_operator.reporting import as_kept, due_in
 
 READY = Condition(
     type=ConditionType.TRAINER_READY,
@@ -91,3 +91,16 @@ def test_what_adds_up_waits_a_minute(change: dict[str, Any]) -> None:
 
 def test_a_write_of_which_nothing_is_known_is_long_ago() -> None:
     assert due_in(OLD, OLD.model_copy(update=SUMS[0]), math.inf) == 0.0
+
+
+def test_what_a_definition_does_not_keep_is_nothing_new() -> None:
+    lacking = ("status.activeSeconds", "status.renderers.decision", "status.conditions.message")
+    decision = ScalingDecision(desired=2, reason="Steady")
+    renderers = RenderersStatus(desired=2, ready=2, busy=1, decision=decision)
+    told = OLD.model_copy(update={"active_seconds": 5.0, "renderers": renderers})
+    read_back = as_kept(told, lacking)
+    assert due_in(read_back, told, math.inf) == 0
+    assert due_in(read_back, as_kept(told, lacking), math.inf) is None
+    further = told.model_copy(update={"phase": Phase.FAILED})
+    assert due_in(read_back, as_kept(further, lacking), math.inf) == 0
+    assert as_kept(told, ()) is told
