@@ -12,6 +12,8 @@ from watercolour.cli import root
 
 if TYPE_CHECKING:
     from watercolour.api.rollout import Violation
+    from watercolour.local.painting import Wish
+    from watercolour.render.result import Painted
 
 
 @root.cli.command()
@@ -37,9 +39,49 @@ def render(
     """Paint the sketch (or chat reply) in FILE; - reads standard input."""
     from dataclasses import asdict
 
-    from watercolour.api.spec import Gate
     from watercolour.local import files
-    from watercolour.local.painting import Wish, paint
+    from watercolour.local.painting import Wish
+
+    painted = paint(
+        file,
+        Wish(seed=seed, size=size),
+        no_gate=no_gate,
+        renderer=renderer,
+        python=renderer_python,
+        allow_unsandboxed=allow_unsandboxed,
+        json_=json_,
+    )
+    files.write_output(out, painted.painting)
+    if json_:
+        facts = asdict(painted)
+        del facts["painting"], facts["replay"]
+        root.print_json({**facts, "out": str(out)})
+        return
+    click.echo(
+        f"{out}: {painted.shapes} shapes, {painted.paint_fraction:.1%} painted, "
+        f"{painted.cpu_seconds:.2f} CPU s"
+    )
+    for line in painted.js_errors:
+        click.echo(f"JavaScript: {line}", err=True)
+
+
+def paint(
+    file: Path,
+    wish: Wish,
+    *,
+    no_gate: bool,
+    renderer: str | None,
+    python: Path | None,
+    allow_unsandboxed: bool,
+    json_: bool,
+) -> Painted:
+    """Read a sketch, check it unless ``no_gate``, paint it; a refusal is told and ends the command.
+
+    Raises:
+        WatercolourError: the file cannot be read, or no renderer painted it.
+    """
+    from watercolour.api.spec import Gate
+    from watercolour.local import files, painting
     from watercolour.render.result import SketchFault
     from watercolour.sketch import gate as checks
 
@@ -49,27 +91,11 @@ def render(
         _refuse(verdict.violations, json_)
     sketch = text if verdict.sketch is None else verdict.sketch
     try:
-        painted = paint(
-            sketch,
-            Wish(seed=seed, size=size),
-            renderer=renderer,
-            python=renderer_python,
-            allow_unsandboxed=allow_unsandboxed,
+        return painting.paint(
+            sketch, wish, renderer=renderer, python=python, allow_unsandboxed=allow_unsandboxed
         )
     except SketchFault as fault:
         _refuse((fault.violation,), json_)
-    files.write_output(out, painted.painting)
-    if json_:
-        facts = asdict(painted)
-        del facts["painting"]
-        root.print_json({**facts, "out": str(out)})
-        return
-    click.echo(
-        f"{out}: {painted.shapes} shapes, {painted.paint_fraction:.1%} painted, "
-        f"{painted.cpu_seconds:.2f} CPU s"
-    )
-    for line in painted.js_errors:
-        click.echo(f"JavaScript: {line}", err=True)
 
 
 @root.cli.command()

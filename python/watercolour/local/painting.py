@@ -24,12 +24,14 @@ class Wish:
         size: side of the painting in pixels; None is the sketch's own canvas.
         deadline_s: wall-clock limit of the render.
         cpu_budget_s: CPU seconds that the sketch may use.
+        replay: record what is painted, in order.
     """
 
     seed: int = 1
     size: int | None = None
     deadline_s: float = 60.0
     cpu_budget_s: float = 20.0
+    replay: bool = False
 
 
 def paint(
@@ -88,4 +90,5 @@ async def _ask(url: str, sketch: str, wish: Wish) -> Painted:
             size=wish.size,
             deadline_s=wish.deadline_s,
             cpu_budget_s=wish.cpu_budget_s,
+            replay=wish.replay,
         )

@@ -211,6 +211,7 @@ class Dispatcher:
         deadline_s: float = 60.0,
         cpu_budget_s: float = 20.0,
         fresh: bool = False,
+        replay: bool = False,
         client: str = "",
     ) -> Painted:
         """Paint one sketch. Its ``timings`` tell the wait (``queue``) and the answer (``render``).
@@ -224,6 +225,7 @@ class Dispatcher:
             deadline_s: wall-clock limit of the render, waiting for a slot excluded.
             cpu_budget_s: CPU seconds of the browser that the sketch may use.
             fresh: paint again even if the renderer remembers the painting.
+            replay: record what is painted, in order.
             client: whose turn this uses up; a client's own jobs keep their order.
 
         Raises:
@@ -233,7 +235,7 @@ class Dispatcher:
                 SandboxUnavailable after a second attempt; InternalError for a request that no
                 renderer understands.
         """
-        job = Job(sketch, seed, size, float(deadline_s), float(cpu_budget_s))
+        job = Job(sketch, seed, size, float(deadline_s), float(cpu_budget_s), replay)
         work = _Open(job, fresh, asyncio.get_running_loop().time(), Claim(client))
         outcome = Outcome.INFRASTRUCTURE
         self.counts.jobs += 1
