@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.render import chromium, driver, procfs
+from watercolour.render import chromium, driver, pages, procfs
 from watercolour.render.meter import Meter
 from watercolour.render.page import Page
 
@@ -25,6 +26,7 @@ class Browser:
         self.version = ""
         self.rasterizer = ""
         self._opening = asyncio.Lock()
+        self._deaths = driver.deaths(connection)
         self._taken: set[int] = set()
 
     @property
@@ -39,12 +41,13 @@ class Browser:
             InfrastructureError: the browser is gone or silent (BrowserCrashed).
         """
         async with self._opening:
-            tab = await driver.open_tab(self.connection, f"{self.base}/host")
+            first = pages.nested_script()
+            tab = await driver.open_tab(self.connection, f"{self.base}/host", first)
             pid = await self._pid_of(tab)
             self._taken.add(pid)
             await driver.call(tab.evaluate("() => prepare().then(() => true)"), "preparing a realm")
             self.meter.refresh()
-            return Page(tab, pid, self.meter)
+            return Page(tab, pid, self.meter, self._deaths)
 
     async def _pid_of(self, tab: driver.Tab) -> int:
         """The page's process: the one that burns CPU time when the page is told to.
@@ -101,5 +104,6 @@ async def opened(launch: chromium.Launch, base: str) -> AsyncIterator[Browser]:
     Raises:
         InfrastructureError: see :func:`watercolour.render.chromium.running`.
     """
-    async with chromium.running(launch) as process:
+    confined = replace(launch, flags=(*launch.flags, *pages.only_way(base)))
+    async with chromium.running(confined) as process:
         yield Browser(process, await driver.connect(process.endpoint), base)

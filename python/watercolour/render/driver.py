@@ -29,11 +29,31 @@ _FAILURES: tuple[type[Exception], ...] = (
 )
 
 
+#: Domains of the protocol that are not listened to: a sketch can make events of them without end.
+MUTED = ("Runtime", "Log", "Network", "Performance")
+
+
+class Session(Protocol):
+    """What we use of pyppeteer's session with a page."""
+
+    def send(self, method: str) -> Awaitable[Any]:
+        """Call a method of the protocol."""
+        ...
+
+
 class Tab(Protocol):
     """What we use of pyppeteer's page."""
 
+    target: Target
+
     def on(self, event: str, listener: Callable[..., None]) -> object:
         """Listen."""
+        ...
+
+    _client: Session
+
+    def evaluateOnNewDocument(self, function: str) -> Awaitable[Any]:  # noqa: N802
+        """Run a script first in every frame, whoever makes it."""
         ...
 
     def goto(self, url: str) -> Awaitable[Any]:
@@ -49,12 +69,28 @@ class Tab(Protocol):
         ...
 
 
+class Events(Protocol):
+    """What we use of pyppeteer's connection itself."""
+
+    def on(self, event: str, listener: Callable[[dict[str, Any]], None]) -> object:
+        """Listen."""
+        ...
+
+
+class Target(Protocol):
+    """What we use of what the browser knows a page by."""
+
+    _targetId: str  # noqa: N815
+
+
 class Connection(Protocol):
     """What we use of pyppeteer's browser."""
 
     def newPage(self) -> Awaitable[Tab]:  # noqa: N802
         """Open a page."""
         ...
+
+    _connection: Events
 
     def version(self) -> Awaitable[str]:
         """Name and version of the browser."""
@@ -106,8 +142,13 @@ async def connect(endpoint: str) -> Connection:
     return await call(opening, "connecting to the browser")
 
 
-async def open_tab(connection: Connection, url: str) -> Tab:
-    """A new page at ``url`` whose crash or dialog cannot hurt the connection.
+async def open_tab(connection: Connection, url: str, first: str) -> Tab:
+    """A new page at ``url`` whose crash, dialog or words cannot hurt the connection.
+
+    Args:
+        connection: to the browser.
+        url: where it goes.
+        first: script that runs first in every frame of the page.
 
     Raises:
         InfrastructureError: no answer in time, or the driver failed (BrowserCrashed).
@@ -115,8 +156,34 @@ async def open_tab(connection: Connection, url: str) -> Tab:
     tab: Tab = await call(connection.newPage(), "opening a page")
     tab.on("error", lambda *_: None)
     tab.on("dialog", _dismiss)
+    script = f"() => {{ {first} }}"
+    await call(tab.evaluateOnNewDocument(script), "preparing the page's frames")
     await call(tab.goto(url), "loading the page")
+    for domain in MUTED:
+        # A call of the page's own functions needs none of them once the page is loaded.
+        session = tab._client  # pyright: ignore[reportPrivateUsage]  # a new one mutes itself alone
+        await call(session.send(f"{domain}.disable"), "muting the page")
     return tab
+
+
+def deaths(connection: Connection) -> dict[str, str]:
+    """How pages' processes ended, by the pages' ids; filled as it happens.
+
+    ``crashed`` or ``oom`` is the doing of what ran in them, ``killed`` somebody else's.
+    """
+    found: dict[str, str] = {}
+
+    def died(event: dict[str, Any]) -> None:
+        found[str(event.get("targetId"))] = str(event.get("status"))
+
+    events = connection._connection  # pyright: ignore[reportPrivateUsage]  # tells only pages apart
+    events.on("Target.targetCrashed", died)
+    return found
+
+
+def identity(tab: Tab) -> str:
+    """The page's id in :func:`deaths`."""
+    return tab.target._targetId  # pyright: ignore[reportPrivateUsage]  # has no public name
 
 
 def _dismiss(dialog: Any) -> None:

@@ -28,6 +28,14 @@ class Meter:
             if pid not in self.shared and procfs.kind(pid) not in (*_UNSHARED, ""):
                 self.shared[pid] = procfs.cpu_seconds(pid) or 0.0
 
+    def resident(self) -> int:
+        """Bytes of resident memory of all shared processes."""
+        return sum(procfs.resident_bytes(pid) or 0 for pid in self.shared)
+
+    def painters(self) -> frozenset[int]:
+        """The processes that hold the graphics of every page; one, unless it is being replaced."""
+        return frozenset(pid for pid in self.shared if procfs.kind(pid) == "gpu-process")
+
     def tick(self) -> None:
         """Share out what has passed since the last tick."""
         passed = 0.0

@@ -21,11 +21,22 @@ from watercolour.render.meter import Meter
 from watercolour.render.replay import MAX_POINTS, MAX_SHAPES, Replay
 from watercolour.render.result import Job, SketchFault
 
+#: What ``host.js`` says instead of a result.
+ENDS = {
+    "navigated": "The sketch tried to leave its page.",
+    "stuck": "The sketch waits for something that never comes.",
+    "spoilt": "The sketch took apart what its painting is read with.",
+}
+
 #: How often a job's CPU time and memory are looked at.
 SAMPLE_SECONDS = 0.1
 
-#: Bytes of resident memory of a page's process beyond which the sketch is out of memory.
+#: Bytes of resident memory beyond which the sketch is out of memory: of the page's process and of
+#: what the shared ones have grown by since it began.
 MEMORY_LIMIT = 900 * 2**20
+
+#: Seconds after which the browser has told how a page's process ended.
+DEATH_SECONDS = 0.5
 
 #: Share of V8's heap bound, on top of a warm page, from which a crash counts as out of memory.
 HEAP_SHARE = 0.6
@@ -66,11 +77,12 @@ class Drawn:
 class Page:
     """A warm page with a process of its own. Paints one job at a time."""
 
-    def __init__(self, tab: driver.Tab, pid: int, meter: Meter) -> None:
+    def __init__(self, tab: driver.Tab, pid: int, meter: Meter, deaths: dict[str, str]) -> None:
         self.tab = tab
         self.pid = pid
         self.painted = 0
         self._meter = meter
+        self._deaths = deaths
         self._crashed = asyncio.Event()
         self._base = procfs.resident_bytes(pid) or 0
         self._peak = self._base
@@ -98,6 +110,7 @@ class Page:
         """
         started = time.monotonic()
         own = procfs.cpu_seconds(self.pid) or 0.0
+        graphics = self._meter.painters()
         self._meter.open(id(self))
         payload = {
             "sketch": job.sketch,
@@ -119,13 +132,51 @@ class Page:
             raise InfrastructureError(
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
-        return _drawn(result, job, cpu, peak)
+        intact = bool(graphics) and graphics == self._meter.painters()
+        return _drawn(result, job, cpu, peak, intact=intact)
+
+    def _bound(self, used: int) -> None:
+        """End the painting if it uses too much memory.
+
+        Raises:
+            SketchFault: SketchOom, when nobody else can have used it.
+            InfrastructureError: BrowserCrashed, when several paint and one of them has.
+        """
+        painting = len(self._meter.charges)
+        if used <= painting * MEMORY_LIMIT:
+            return
+        self.kill()
+        if painting == 1 or (procfs.resident_bytes(self.pid) or 0) > MEMORY_LIMIT:
+            raise _out_of_memory(used)
+        raise InfrastructureError(
+            Reason.BROWSER_CRASHED, f"{painting} sketches used {used // 2**20} MiB of memory."
+        )
+
+    async def _death(self, peak: int) -> SketchFault | InfrastructureError:
+        """What to raise about the death of the page's process.
+
+        A sketch must not get away by crashing its page; but nothing in a page can kill it.
+        """
+        if peak - self._base > HEAP_SHARE * chromium.HEAP_MIB * 2**20:
+            return _out_of_memory(peak)
+        key = driver.identity(self.tab)
+        if key not in self._deaths:
+            await asyncio.sleep(DEATH_SECONDS)
+        how = self._deaths.pop(key, "killed")
+        if how == "oom":
+            return _out_of_memory(peak)
+        if how == "crashed":
+            return _fault("The sketch crashed the page that painted it.")
+        return InfrastructureError(
+            Reason.BROWSER_CRASHED, f"the page's process died while it painted ({how})."
+        )
 
     async def _watch(
         self, answer: asyncio.Future[Any], job: Job, started: float, own: float
     ) -> None:
         """Return once the answer is there; enforce CPU budget, memory and deadline meanwhile."""
         peak = self._peak = procfs.resident_bytes(self.pid) or self._base
+        shared = self._meter.resident()
         crashed = asyncio.ensure_future(self._crashed.wait())
         try:
             while True:
@@ -138,15 +189,9 @@ class Page:
                     return
                 resident = procfs.resident_bytes(self.pid)
                 peak = self._peak = max(peak, resident or 0)
-                if peak > MEMORY_LIMIT:
-                    self.kill()
-                    raise _out_of_memory(peak)
+                self._bound((resident or 0) + max(0, self._meter.resident() - shared))
                 if self._crashed.is_set() or resident is None:
-                    if peak - self._base > HEAP_SHARE * chromium.HEAP_MIB * 2**20:
-                        raise _out_of_memory(peak)
-                    raise InfrastructureError(
-                        Reason.BROWSER_CRASHED, "the page's process died while it painted."
-                    )
+                    raise await self._death(peak)
                 self._meter.tick()
                 cpu = (procfs.cpu_seconds(self.pid) or own) - own
                 cpu += self._meter.charges.get(id(self), 0.0)
@@ -163,6 +208,10 @@ class Page:
                     )
         finally:
             crashed.cancel()
+
+
+def _fault(message: str) -> SketchFault:
+    return SketchFault(Violation(code=ViolationCode.RENDER_FAILED, message=message))
 
 
 def _out_of_memory(peak: int) -> SketchFault:
@@ -183,9 +232,13 @@ def _timeout(cpu: float, budget: float) -> SketchFault:
     )
 
 
+def _code(code: str) -> ViolationCode:
+    return ViolationCode(code) if code in set(ViolationCode) else ViolationCode.RENDER_FAILED
+
+
 def _error_line(error: dict[str, Any]) -> str:
     where = f" (line {error['line']}, column {error['column']})" if error.get("line") else ""
-    return f"{error['stage']}: {error['message']}{where}"
+    return _written(f"{error['stage']}: {error['message']}{where}")
 
 
 def _error_lines(result: dict[str, Any]) -> tuple[str, ...]:
@@ -195,31 +248,42 @@ def _error_lines(result: dict[str, Any]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int) -> Drawn:
+def _written(text: str) -> str:
+    """The same text, half characters replaced: others have to store it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int, *, intact: bool) -> Drawn:
     """Translate the realm's answer.
+
+    Args:
+        result: what ``host.js`` has let through.
+        job: what was asked for.
+        cpu: seconds that the sketch is charged with.
+        peak: bytes of memory.
+        intact: whether no process that holds the graphics has ended meanwhile.
 
     Raises:
         SketchFault: it reports a fault of the sketch.
         InfrastructureError: the GPU process lost its context (BrowserCrashed).
     """
-    if result.get("navigated"):
-        raise SketchFault(
-            Violation(
-                code=ViolationCode.RENDER_FAILED, message="The sketch tried to leave its page."
-            )
-        )
+    for key, message in ENDS.items():
+        if result.get(key):
+            raise _fault(message)
     errors = _error_lines(result)
     if fault := result.get("fault"):
         raise SketchFault(
             Violation(
-                code=ViolationCode(fault["code"]),
-                message=fault["message"],
+                code=_code(fault["code"]),
+                message=_written(fault["message"]),
                 line=fault.get("line") or None,
                 column=fault.get("column") or None,
             ),
             errors,
         )
     if result.get("lost"):
+        if intact:
+            raise _fault("The sketch lost the context of its canvas.")
         raise InfrastructureError(
             Reason.BROWSER_CRASHED, "the GPU process went away while the sketch was painted."
         )

@@ -32,6 +32,10 @@ POLICY = (
     "img-src data: blob:; style-src 'unsafe-inline'"
 )
 
+#: The page's host: a name that nobody can own (RFC 6761). So its address need not be reachable by
+#: number, and the page is no secure context, which lacks keys, storage and workers of services.
+HOST = "page.invalid"
+
 #: Longest request head that is read, in bytes; the browser's are a few hundred.
 MAX_HEAD = 16_384
 
@@ -112,6 +116,29 @@ def replies(*, stock: bool = False) -> dict[str, Reply]:
     }
 
 
+def only_way(base: str) -> tuple[str, ...]:
+    """Flags for a browser that shall reach the files at ``base`` and nothing else.
+
+    No policy of a page covers the connections that a browser makes ahead of time: to a frame's
+    address, or for ``<link rel=preconnect>``. So no other name or number leads anywhere.
+    """
+    place = base.removeprefix("http://")
+    port = place.partition(":")[2]
+    return (
+        f"--host-resolver-rules=MAP {place} 127.0.0.1:{port}, MAP * ~NOTFOUND",
+        f"--proxy-bypass-list={HOST}",
+    )
+
+
+def nested_script() -> str:
+    """What runs first in every frame that a sketch makes: it too has no clock and no chance."""
+    body = ";\n".join(_harness(name) for name in ("prelude.js", "clock.js"))
+    return (
+        f"if (parent !== top) (() => {{\n{body};\n"
+        "delete window.__watercolour;\ndelete window.__watercolourHooks;\n})();"
+    )
+
+
 async def _answer(
     files: dict[str, Reply], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
@@ -144,6 +171,6 @@ async def served(*, stock: bool = False) -> AsyncIterator[str]:
         lambda reader, writer: _answer(files, reader, writer), "127.0.0.1", 0, limit=MAX_HEAD
     )
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()

@@ -43,16 +43,62 @@ const prepare = () => {
   return ready;
 };
 
+// The realm is within the sketch's reach, this page is not: what comes from there is taken only if
+// it is what a realm sends, and a realm that neither works nor answers is not waited for.
+const IDLE = { ticks: 240, tickMs: 50, lateMs: 75 };
+const MOST = { text: 10_000, rest: 24 * 2 ** 20 };
+const isCount = (value, most) => Number.isInteger(value) && value >= 0 && value <= most;
+const isText = (value) => typeof value === "string" && value.length <= MOST.text;
+const isPlace = ({ line, column }) => isCount(line ?? 0, 2 ** 31) && isCount(column ?? 0, 2 ** 31);
+const isError = (error) => isText(error.message) && isText(error.stage) && isPlace(error);
+const isFault = (fault) => isText(fault.code) && isText(fault.message) && isPlace(fault);
+const isPicture = ({ width, height, pixels }, { maxSide }) =>
+  isCount(width, maxSide) &&
+  isCount(height, maxSide) &&
+  typeof pixels === "string" &&
+  pixels.length === 4 * Math.ceil((4 * width * height) / 3);
+const isSound = (result, limits) => {
+  try {
+    const { shapes, errors, timings, fault, lost, pixels, ...rest } = result;
+    return (
+      isCount(shapes, 10 * limits.shapes) &&
+      errors.length <= 100 &&
+      errors.every(isError) &&
+      Object.values(timings).every(Number.isFinite) &&
+      (fault ? isFault(fault) : lost || isPicture(result, limits)) &&
+      JSON.stringify(rest).length <= MOST.rest
+    );
+  } catch {
+    return false;
+  }
+};
+
+// Ends when this page's thread was free so often that a painting would be done. A tick that comes
+// late does not count, so neither work nor a loaded machine ends a sketch.
+const patience = (stop) => {
+  let idle = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (now - last < IDLE.lateMs && ++idle > IDLE.ticks) stop();
+    last = now;
+  }, IDLE.tickMs);
+  return () => clearInterval(timer);
+};
+
 // One job in, one result out. A frame that loads a second time was navigated by its sketch.
 const paint = async (job) => {
   const frame = await prepare();
   ready = null;
   const channel = new MessageChannel();
+  let rest = null;
   const result = await new Promise((resolve) => {
-    channel.port1.onmessage = (event) => resolve(event.data);
+    rest = patience(() => resolve({ stuck: true }));
+    channel.port1.onmessage = ({ data }) => resolve(isSound(data, job.limits) ? data : { spoilt: true });
     frame.addEventListener("load", () => resolve({ navigated: true }), { once: true });
     frame.contentWindow.postMessage(job, "*", [channel.port2]);
   });
+  rest();
   channel.port1.close();
   frame.remove();
   setTimeout(prepare, 0);
