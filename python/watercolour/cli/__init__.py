@@ -9,13 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watercolour.cli import pools, root, serving, sketches, training, upkeep
+from watercolour.cli import pools, prints, recipes, root, serving, sketches, training, upkeep
 from watercolour.cli.root import cli
 
 if TYPE_CHECKING:
     from watercolour.api.errors import WatercolourError
 
-__all__ = ["cli", "main", "pools", "serving", "sketches", "status", "tell", "training", "upkeep"]
+__all__ = [
+    "cli",
+    "main",
+    "pools",
+    "prints",
+    "recipes",
+    "serving",
+    "sketches",
+    "status",
+    "tell",
+    "training",
+    "upkeep",
+]
 
 
 def tell(error: WatercolourError, json_: bool) -> int:

@@ -50,6 +50,12 @@ def cli() -> None:
     """
 
 
+def run_folder(named: Path) -> Path:
+    """A run's folder, given as a path or as the name of one in runs/."""
+    below = Path("runs", named)
+    return below if not named.exists() and below.is_dir() else named
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output."""
     click.echo(json.dumps(value, ensure_ascii=False, default=str))

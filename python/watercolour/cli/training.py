@@ -120,9 +120,7 @@ def report(run_folder: Path, strip: Path | None, columns: int, json_: bool) -> N
     from watercolour.gallery import report as page
     from watercolour.local import files
 
-    named = Path("runs", run_folder)
-    folder = named if not run_folder.exists() and named.is_dir() else run_folder
-    found = record.read(folder)
+    found = record.read(root.run_folder(run_folder))
     _warn_damaged(found)
     if strip is None:
         out = page.write(found)

@@ -29,10 +29,10 @@ from watercolour.reward import adjust, recipes, terms
 from watercolour.reward import pool as pools
 from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
+from watercolour.reward.pigment import with_hue
 from watercolour.reward.pool import Pool, Reference
 from watercolour.score.client import ScoreClient
 from watercolour.sketch import gate
-from watercolour.sketch.subjects import Subject, subjects
 
 log = logs.get(__name__)
 
@@ -305,7 +305,7 @@ class Corridor:
         """With the reward, raw and adjusted, where there is one."""
         if rollout.gate_passed is None:
             return rollout
-        recipe = self.recipe if with_hue(rollout.subject) else self.recipe.without("pigment")
+        recipe = self.recipe.of(rollout.subject)
         reward = recipe.combine(rollout.terms, rollout.gate_passed)
         adjusted = adjust.adjust(
             reward,
@@ -315,12 +315,6 @@ class Corridor:
             mean_draw_strength=draw.mean_strength,
         )
         return rollout.model_copy(update={"reward": reward, "reward_adjusted": adjusted})
-
-
-def with_hue(subject: str) -> Subject | None:
-    """The shipped subject of that name, if a painting can be told to have its colours."""
-    known = subjects().get(subject)
-    return None if known is None or known.hue is None else known
 
 
 def sketch_key(sketch: str) -> str:

@@ -26,11 +26,13 @@ class Entry:
         rollout: the record, without the painting's bytes.
         painting: path relative to the run's folder; None when there is none.
         thumb: the same of a small copy.
+        sketch: the same of the sketch's text.
     """
 
     rollout: Rollout
     painting: str | None
     thumb: str | None = None
+    sketch: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,4 +140,5 @@ def _rows(path: Path) -> Iterator[Entry]:
     for row in rows:
         # A column that a later version adds is no reason to refuse an old or a new run.
         values = {name: value for name, value in row.items() if name in Rollout.model_fields}
-        yield Entry(Rollout.model_validate(values), row.get("painting_file"), row.get("thumb_file"))
+        places = (row.get(name) for name in ("painting_file", "thumb_file", "sketch_file"))
+        yield Entry(Rollout.model_validate(values), *places)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from watercolour.sketch.subjects import Subject
+from watercolour.sketch.subjects import Subject, subjects
 
 Pixels = NDArray[np.uint8]
 Values = NDArray[np.float32]
@@ -40,6 +40,12 @@ class Pigment:
 
     share: float
     coverage: float
+
+
+def with_hue(subject: str) -> Subject | None:
+    """The shipped subject of that name, if a painting can be told to have its colours."""
+    known = subjects().get(subject)
+    return None if known is None or known.hue is None else known
 
 
 def read(rgb: Pixels, subject: Subject) -> Pigment | None:

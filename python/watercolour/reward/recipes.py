@@ -19,9 +19,19 @@ from dataclasses import dataclass, replace
 from watercolour.api import spec
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
+from watercolour.reward import pigment
 
 #: The terms, in the order in which tables show them.
 TERMS = ("gate", "length", "quality", "judge", "pigment")
+
+#: What each term is, in a few words; :mod:`watercolour.reward.terms` has the formulas.
+MEANINGS = {
+    "gate": "1 for a sketch that the gate admits",
+    "length": "how much of the wanted length it has: 0 below 150 tokens, 1 from 3,000",
+    "quality": "the scorer's mean on a scale of 0 to 1: 1 / (1 + exp(-mu / 4))",
+    "judge": "the share of comparisons with references that it wins, a tie for half",
+    "pigment": "how far its paint has the subject's colours",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,10 @@ class Recipe:
     def missing(self, terms: Mapping[str, float | None]) -> tuple[str, ...]:
         """The terms with weight that have no value, in the order of :data:`TERMS`."""
         return tuple(term for term in TERMS if self.needs(term) and terms.get(term) is None)
+
+    def of(self, subject: str) -> Recipe:
+        """The recipe for a subject: one without a colour of its own is not asked for pigment."""
+        return self if pigment.with_hue(subject) else self.without("pigment")
 
     def without(self, term: str) -> Recipe:
         """The recipe for a subject to which the term does not apply.

@@ -15,6 +15,7 @@ from tests.unit.gallery import fake_run
 
 from watercolour import cli
 from watercolour.api import InfrastructureError, Reason
+from watercolour.gallery import record
 from watercolour.local import files
 from watercolour.reward import pool as pools
 
@@ -231,6 +232,55 @@ def test_paintings_are_scored_in_the_order_given(call: Call) -> None:
 
 
 # report
+
+
+def test_the_recipes_are_listed_and_their_terms_told(call: Call) -> None:
+    listed = call("recipe", "list", "--json").json["recipes"]
+    assert listed["judge-led"]["judge"] == 0.6
+    assert "failed gate" in call("recipe", "list").out
+    shown = call("recipe", "show", "embedded").out
+    assert "a reward from 0 to 1" in shown
+    assert "subject's colours" in shown
+    refused = call("recipe", "show", "embeded")
+    assert refused.status == 1
+    assert "Did you mean 'embedded'?" in refused.err
+
+
+def test_a_paintings_reward_is_explained_term_by_term(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    entries = [entry for entry in record.read(folder).entries if entry.rollout.gate_passed]
+    entry = next(entry for entry in entries if entry.rollout.reward is not None)
+    assert entry.painting
+    told = call("recipe", "explain", folder / entry.painting, "--recipe", "hps-only")
+    assert entry.rollout.subject in told.out
+    assert "love_01 lost" not in told.out
+    assert "love_01 won, okay_04 tied" in told.out
+    found = call(
+        "recipe", "explain", folder / entry.painting, "--recipe", "hps-only", "--json"
+    ).json
+    quality = entry.rollout.terms["quality"]
+    assert quality is not None
+    assert found["reward"] == pytest.approx(0.05 + 0.05 * 0.3 + 0.9 * quality)
+    assert found["reward_of_the_run"] == entry.rollout.reward
+
+
+def test_a_file_that_is_no_runs_painting_is_refused(call: Call, tmp_path: Path) -> None:
+    stray = tmp_path / "stray.png"
+    assert "lies in no run's folder" in call("recipe", "explain", stray).err
+    folder = fake_run.make(tmp_path / "dawn", steps=1)
+    found = call("recipe", "explain", folder / "paintings" / "00000" / "99.png")
+    assert found.status == 1
+    assert "no rollout of" in found.err
+
+
+def test_a_run_is_recounted_under_another_recipe(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=10)
+    gain = call("recipe", "recount", folder, "--recipe", "hps-led", "--json").json["gain"]
+    parts = gain["fewer_bad"] + gain["better_good"] + gain["better_bad"]
+    assert parts == pytest.approx(gain["last"] - gain["first"])
+    told = call("recipe", "recount", folder, "--recipe", "hps-led").out
+    assert "under hps-led" in told
+    assert "fewer bad paintings" in told
 
 
 def test_a_report_is_written_and_named(call: Call, tmp_path: Path) -> None:

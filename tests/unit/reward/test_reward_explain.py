@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watercolour.api.reasons import Reason, ViolationCode
+from watercolour.api.rollout import Rollout, Violation, Vote
+from watercolour.reward import explain, recipes
+
+EMBEDDED = recipes.RECIPES["embedded"]
+REWARDS = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
+
+
+def admitted(**fields: Any) -> Rollout:
+    values: dict[str, float | None] = {
+        "length": 0.5,
+        "quality": 0.8,
+        "judge": 0.25,
+        "pigment": 1.0,
+    }
+    return Rollout(
+        subject="a red poppy", sketch="x" * 1200, gate_passed=True, mu=5.5, terms=values
+    ).model_copy(update=fields)
+
+
+def test_the_parts_add_up_to_the_reward() -> None:
+    rollout = admitted()
+    parts = {part.term: part for part in explain.parts(EMBEDDED, rollout)}
+    assert list(parts) == list(recipes.TERMS)
+    assert parts["gate"].adds == 0.05
+    assert parts["judge"].adds == pytest.approx(0.2 * 0.25)
+    whole = sum(part.adds or 0.0 for part in parts.values())
+    assert whole == pytest.approx(explain.reward(EMBEDDED, rollout))
+    assert parts["quality"].words == "mu +5.50"
+    assert parts["length"].words == "1,200 characters"
+
+
+def test_a_term_that_failed_is_told_from_one_that_weighs_nothing() -> None:
+    rollout = admitted(terms={"length": 0.5, "quality": 0.8, "judge": None, "pigment": 1.0})
+    parts = {part.term: part for part in explain.parts(EMBEDDED, rollout)}
+    assert (parts["judge"].value, parts["judge"].adds) == (None, None)
+    assert explain.reward(EMBEDDED, rollout) is None
+    hps_only = recipes.RECIPES["hps-only"]
+    assert {part.term: part.adds for part in explain.parts(hps_only, rollout)}["judge"] == 0.0
+    assert explain.reward(hps_only, rollout) == pytest.approx(0.05 + 0.05 * 0.5 + 0.9 * 0.8)
+
+
+def test_a_white_flower_is_not_asked_for_pigment() -> None:
+    rollout = admitted(subject="a white hibiscus", terms={"length": 1, "quality": 1, "judge": 1})
+    parts = {part.term: part for part in explain.parts(EMBEDDED, rollout)}
+    assert parts["pigment"].weight == 0
+    assert explain.reward(EMBEDDED, rollout) == pytest.approx(1.0)
+
+
+def test_a_refused_sketch_is_told_with_its_violation() -> None:
+    fault = Violation(code=ViolationCode.BLANK_CANVAS, message="nothing is painted")
+    rollout = Rollout(gate_passed=False, terms={"gate": 0.0}, violations=(fault,))
+    assert explain.parts(EMBEDDED, rollout)[0].words == "blank_canvas: nothing is painted"
+    assert explain.reward(EMBEDDED, rollout) == 0.0
+
+
+def test_a_rollout_on_which_the_gate_never_decided_has_no_reward() -> None:
+    assert explain.reward(EMBEDDED, Rollout(unscored_reason=Reason.BROWSER_CRASHED)) is None
+
+
+def test_votes_are_told_as_won_tied_lost_and_unanswered() -> None:
+    votes = tuple(
+        Vote(reference=f"love_{number}", first=None, second=None, value=value)
+        for number, value in enumerate((1.0, 0.5, 0.0, None))
+    )
+    words = explain.parts(EMBEDDED, admitted(votes=votes))[3].words
+    assert words == "love_0 won, love_1 tied, love_2 lost, love_3 no answer"
+
+
+@given(REWARDS, REWARDS, st.floats(-1, 1))
+def test_the_parts_of_a_gain_add_up(first: list[float], last: list[float], bad: float) -> None:
+    gain = explain.gain(first, last, bad)
+    assert gain is not None
+    parts = gain.fewer_bad + gain.better_good + gain.better_bad
+    assert parts == pytest.approx(gain.last - gain.first, abs=1e-9)
+
+
+def test_a_gain_by_fewer_failures_alone_is_told_as_that() -> None:
+    gain = explain.gain([0.1, 0.1, 0.7, 0.7], [0.1, 0.7, 0.7, 0.7])
+    assert gain is not None
+    assert (gain.bad_first, gain.bad_last) == (0.5, 0.25)
+    assert gain.fewer_bad == pytest.approx(0.15)
+    assert (gain.better_good, gain.better_bad) == pytest.approx((0.0, 0.0))
+
+
+def test_a_gain_among_the_good_alone_is_told_as_that() -> None:
+    gain = explain.gain([0.1, 0.6], [0.1, 0.8])
+    assert gain is not None
+    assert gain.better_good == pytest.approx(0.1)
+    assert gain.fewer_bad == gain.better_bad == 0.0
+
+
+def test_nothing_to_compare_is_none_and_not_zero() -> None:
+    assert explain.gain([], [0.5]) is None
+    assert explain.gain([0.5], []) is None
+
+
+def test_fifths_are_of_the_steps_and_hold_one_at_least() -> None:
+    assert explain.fifths({2: [0.3], 0: [0.1, 0.2]}) == ([0.1, 0.2], [0.3])
+    steps = {step: [float(step)] for step in range(10)}
+    assert explain.fifths(steps) == ([0.0, 1.0], [8.0, 9.0])
