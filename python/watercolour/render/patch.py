@@ -14,6 +14,8 @@ What changes and why:
   (about a quarter of some two thousand a shape; the picture stays the same byte for byte);
 * border strokes that are thinner than a pixel at one 255th of opacity are not drawn: a pixel that
   they cover in part rounds to nothing;
+* a fill's mask goes to the GPU as it is and one triangle is drawn with it, where the original has
+  p5 copy, clear and draw (``harness/blend.js``); its colour is taken apart once a shape;
 * a counter that the harness sets before the library loads is told of every filled shape.
 
 Brush strokes, whose pigment varies from pixel to pixel, keep the stock function.
@@ -21,6 +23,7 @@ Brush strokes, whose pigment varies from pixel to pixel, keep the stock function
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,7 +163,7 @@ def pigment_script(bands: Bands) -> str:
         "for(let i=0;i<wcB.length;i++){let R=0;for(let j=0;j<7;j++)R+=p[j]*wcB[i][j];"
         f"R=Math.max({EPSILON},R);ks.push((1-R)*(1-R)/(2*R));lum+=R*wcY[i]}}"
         "return wcLast={u:[u[0],u[1],u[2]],ks,lum}},"
-        'wcSend=(e,i)=>{const c=wcPigment(i);e.setUniform("u_ks",c.ks);'
+        'wcTint=(e,i)=>{const c=wcPigment(i);e.setUniform("u_ks",c.ks);'
         'e.setUniform("u_lum",c.lum)};'
     )
 
@@ -185,7 +188,40 @@ FILL_LOOP = (
     "r%2==0&&u.grow(h).grow(999).layer(r,l,2*i,c),r%8!=0&&19!==r||"
     "(0!==n&&u.erase(3*n,e),bt.blend(t,!0))}bt.ctx.restore()}"
 )
-FILL = Path(__file__).parent / "harness" / "fill.js"
+HARNESS = Path(__file__).parent / "harness"
+FILL = HARNESS / "fill.js"
+BLEND = HARNESS / "blend.js"
+
+
+def blend_script(source: str, bands: Bands) -> str:
+    """JavaScript: the two shaders of ``harness/blend.js`` and that file.
+
+    Raises:
+        AnchorError: the stock shader's text has other parts.
+    """
+    head, found, _ = source.partition("void spectral_linear_to_reflectance(")
+    _, start, functions = head.rpartition("const int SPECTRAL_SIZE=38;")
+    if not (found and start):
+        raise AnchorError("the pigment shader's first functions were not found")
+    version = "#version 300 es\nprecision highp float;precision highp int;"
+    fragment = (
+        f"{version}uniform sampler2D u_source;uniform sampler2D u_mask;out vec4 outColor;"
+        f"{functions}{fused_shader(bands)}"
+        "void main(){ivec2 last=textureSize(u_mask,0)-1;ivec2 at=ivec2(gl_FragCoord.xy);"
+        "vec4 source=texelFetch(u_source,at,0);at.y=last.y-at.y;"
+        "float alpha=texelFetch(u_mask,at,0).r;if(alpha==0.0){outColor=source;return;}"
+        "float edge=0.0;for(int i=-2;i<=2;i+=2){for(int j=-2;j<=2;j+=2){"
+        "float near=texelFetch(u_mask,clamp(at+ivec2(i,j),ivec2(0),last),0).r*15.0;"
+        "edge+=smoothstep(0.05,0.35,length(vec2(dFdx(near),dFdy(near))));}}edge/=9.0;"
+        "outColor=vec4(wc_fused(mix(vec3(1.0),source.rgb,source.a),"
+        "clamp(alpha+edge*0.1,0.0,1.0)),1.0);}"
+    )
+    vertex = (
+        f"{version}void main(){{vec2 p=vec2(gl_VertexID==0?3.0:-1.0,gl_VertexID==1?3.0:-1.0);"
+        "gl_Position=vec4(p,0.0,1.0);}"
+    )
+    texts = f"const WC_VERTEX={json.dumps(vertex)},WC_FRAGMENT={json.dumps(fragment)};"
+    return texts + BLEND.read_text(encoding="utf-8")
 
 
 def _replace(source: str, anchor: str, replacement: str) -> str:
@@ -214,7 +250,7 @@ def apply(source: str) -> str:
         ),
         (
             'e.setUniform("u_color",i)',
-            'e.setUniform("u_color",i),o||wcSend(e,i)',
+            'e.setUniform("u_color",i),o||wcTint(e,i)',
         ),
         (
             'n.getContext("2d",r?{willReadFrequently:!0}:void 0)',
@@ -227,14 +263,22 @@ def apply(source: str) -> str:
             + MASK_SCRIPT
             + "const e={a:1,b:0,c:0,d:1,x:0,y:0};",
         ),
-        ("fill(t,e,r){const n=3*r,", "fill(t,e,r){wcShape();const n=3*r,"),
+        ("fill(t,e,r){const n=3*r,", "fill(t,e,r){wcShape();t={_array:t._array};const n=3*r,"),
         (
             "return;const e=!1!==bt.isBrush;bt.isBrush=!1,e&&(bt.justChanged=!0),"
             "bt.blend(pt.wash.color);",
             "return;wcShape();const e=!1!==bt.isBrush;bt.isBrush=!1,e&&(bt.justChanged=!0),"
             "bt.blend(pt.wash.color);",
         ),
-        ("class gn{", FILL.read_text(encoding="utf-8") + "class gn{"),
+        (
+            "class gn{",
+            FILL.read_text(encoding="utf-8") + blend_script(source, bands) + "class gn{",
+        ),
+        (
+            "s=!!i,a=(e?lt:ht).getShaderMask(",
+            "s=!!i;if(!e&&!s&&wcPlain()){wcBlend(o,t,r,this.cachedColor);this.clearMask(t);return}"
+            "const a=(e?lt:ht).getShaderMask(",
+        ),
         (FILL_LOOP, "wcPaint(this,u,f,h,l,i,n,c,t,e);bt.ctx.restore()}"),
         (
             'bt.ctx.globalCompositeOperation="destination-out";',

@@ -140,7 +140,8 @@ def _unpack(package: Package, tarball: Path, target: Path) -> None:
 
 def _manifest() -> dict[str, str]:
     """What a complete folder records: versions, checksums and the patch's own text."""
-    own = hashlib.sha256(Path(patch.__file__).read_bytes() + patch.FILL.read_bytes()).hexdigest()
+    files = (Path(patch.__file__), patch.FILL, patch.BLEND)
+    own = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     return {
         **VERSIONS,
         "patch_sha256": own,
