@@ -117,7 +117,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
     memory.trouble = trouble
     if trouble != observed.trouble:
         plan = lifecycle.decide(replace(observed, trouble=trouble), world.settings)
-    due = await _report(world, key, observed.status, _with_job(world, key, plan))
+    due = await _report(world, run, observed.status, _with_job(world, run, plan))
     waits = [seconds for seconds in (plan.again_seconds, due) if seconds is not None]
     return Outcome(min(waits, default=None), trouble, retry_after)
 
@@ -228,7 +228,7 @@ async def _look_before_ending(world: World, run: Run, observed: Observed, plan: 
         raise Stale
 
 
-def _with_job(world: World, key: Key, plan: Plan) -> Status:
+def _with_job(world: World, run: Run, plan: Plan) -> Status:
     """The status, with the Job that this look has made in the newest attempt's record.
 
     Else a Job that is deleted before the next look would have been there unknown to anybody, and
@@ -237,8 +237,9 @@ def _with_job(world: World, key: Key, plan: Plan) -> Status:
     status = plan.status
     if plan.attempt is None or not status.attempts or status.attempts[-1].job is not None:
         return status
-    made = world.store.entry(key, "Job", trainer_job(key[1], plan.attempt))
-    if made is None or status.attempts[-1].number != plan.attempt:
+    key = (run.namespace, run.name)
+    made = world.store.entry(key, "Job", trainer_job(run.name, plan.attempt))
+    if made is None or made.run_uid != run.uid or status.attempts[-1].number != plan.attempt:
         return status
     newest = status.attempts[-1].model_copy(update={"job": made.record.uid})
     return status.model_copy(update={"attempts": (*status.attempts[:-1], newest)})
@@ -258,13 +259,15 @@ async def _steer_renderers(world: World, run: Run, observed: Observed, plan: Pla
             await world.sources.undrain(run.namespace, run.name, pods[name])
 
 
-async def _report(world: World, key: Key, old: Status, new: Status) -> float | None:
+async def _report(world: World, seen: Run, old: Status, new: Status) -> float | None:
     """Write the status if it is time, then the events.
 
     Returns the seconds until the next write is due; None when nothing is left to be told.
     """
+    key = (seen.namespace, seen.name)
     run = world.store.runs.get(key)
-    if run is None:
+    # Another run of the name may have come since: what was seen is not true of it.
+    if run is None or run.uid != seen.uid:
         return None
     world.metrics.tell(key, new)
     memory = world.memory(run)
@@ -287,10 +290,10 @@ async def _report(world: World, key: Key, old: Status, new: Status) -> float | N
     return None
 
 
-async def tell(world: World, key: Key, trouble: Trouble) -> None:
+async def tell(world: World, seen: Run, trouble: Trouble) -> None:
     """Say in the run's status what broke a look off; what the server does not take is logged."""
-    run = world.store.runs.get(key)
-    if run is None:
+    run = world.store.runs.get((seen.namespace, seen.name))
+    if run is None or run.uid != seen.uid:
         return
     try:
         await _blind(world, run, trouble)
@@ -310,5 +313,5 @@ async def _blind(world: World, run: Run, trouble: Trouble) -> Outcome:
     memory.trouble = trouble
     old = status_of(run)
     new = reporting.troubled(old, trouble, run.generation, datetime.now(UTC))
-    await _report(world, (run.namespace, run.name), old, new)
+    await _report(world, run, old, new)
     return Outcome(trouble=trouble)

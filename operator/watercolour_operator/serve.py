@@ -167,14 +167,16 @@ class Operator:
                 trouble = errors.trouble(error)
                 outcome = Outcome(trouble=trouble, retry_after=error.retry_after)
                 # A hiccup is over before anybody has read of it.
-                if trouble.reason is not Reason.API_UNAVAILABLE and not errors.is_ending(error):
-                    await tell(self.world, key, trouble)
+                hiccup = trouble.reason is Reason.API_UNAVAILABLE or errors.is_ending(error)
+                if run is not None and not hiccup:
+                    await tell(self.world, run, trouble)
             except Exception as error:
                 # One broken run must not stand in the way of the others.
                 log.exception("a fault of the operator")
                 trouble = errors.trouble(error)
                 outcome = Outcome(trouble=trouble)
-                await tell(self.world, key, trouble)
+                if run is not None:
+                    await tell(self.world, run, trouble)
         self.last_look = time.monotonic()
         self.metrics.reconcile_seconds.observe(self.last_look - began)
         self._again(key, outcome)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.cluster.chaos import fates
 from tests.cluster.chaos.fates import Fate
+from tests.cluster.chaos.pulse import Pulse
 from tests.cluster.chaos.verdicts import ENDED, Outage, phase
 from tests.cluster.chaos.witness import Seen, Witness
 from tests.cluster.ground.api import Api, ApiError
@@ -62,6 +63,7 @@ class Storm:
     pods: PodPlayer
     answers: harness.Answers
     witness: Witness
+    pulse: Pulse
     namespace: str
     folder: Path
     chance: Random
@@ -178,7 +180,7 @@ class Storm:
 
         since = self._goes_down(time.monotonic())
         while not self.witness.wait(holds, mark, 2.0):
-            assert time.monotonic() - since < 120, self._operator.words()[-4000:]
+            assert time.monotonic() - since < 300, self._operator.words()[-4000:]
             if self._operator.process.poll() is not None:
                 break  # `tend` starts the next one; until it holds the Lease nobody acts
         else:
@@ -205,9 +207,9 @@ class Storm:
 
         def end(operator: harness.Running) -> None:
             try:
-                operator.stop(30)
+                operator.stop(60)
             except subprocess.TimeoutExpired as refusal:
-                raise AssertionError("the operator ignores SIGTERM for 30 s") from refusal
+                raise AssertionError("the operator ignores SIGTERM for a minute") from refusal
 
         return self._take_operator_away(end)
 

@@ -23,7 +23,7 @@ OVERSTAY = 10.0  # seconds that they may outlive the end of their run
 
 @dataclass(frozen=True)
 class Outage:
-    """A while in which nobody could act: no operator, or no API server."""
+    """A while in which nobody could act: no operator, or no breath left to the machine."""
 
     begin: float
     end: float
@@ -112,7 +112,7 @@ def overstays(
     A run ends when its trainer's last pod does (if it then succeeds or fails), when its status says
     that it has ended, when it is deleted, and when it is asked to suspend.
     """
-    ends = _ends(runs, pods)
+    ends, away = _ends(runs, pods), _merged(outages)
     stayed: dict[str, float] = {}
     for seen in pods:
         end = ends.get(seen.labels.get(RUN_UID, ""))
@@ -121,11 +121,22 @@ def overstays(
         late = (
             seen.at
             - end
-            - sum(max(0.0, min(each.end, seen.at) - max(each.begin, end)) for each in outages)
+            - sum(max(0.0, min(each.end, seen.at) - max(each.begin, end)) for each in away)
         )
         if late > 0:
             stayed[seen.name] = late
     return stayed
+
+
+def _merged(outages: Iterable[Outage]) -> list[Outage]:
+    """The same whiles without overlaps: no second is taken out twice."""
+    merged: list[Outage] = []
+    for each in sorted(outages, key=lambda one: one.begin):
+        if merged and each.begin <= merged[-1].end:
+            merged[-1] = Outage(merged[-1].begin, max(merged[-1].end, each.end))
+        else:
+            merged.append(each)
+    return merged
 
 
 def _ends(runs: Sequence[Seen], pods: Sequence[Seen]) -> dict[str, float]:

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -68,9 +68,11 @@ def answering() -> Iterator[Answers]:
         def do_GET(self) -> None:
             _, run, component, _, *path = self.path.split("/")
             answer = answers.said.get((run, component, "/" + "/".join(path)))
-            self.send_response(404 if answer is None else 200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answer or {}).encode())
+            # Whoever asked may have been killed meanwhile.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.send_response(404 if answer is None else 200)
+                self.end_headers()
+                self.wfile.write(json.dumps(answer or {}).encode())
 
         def _order(self) -> None:
             answers.orders.append((self.command, self.path))
@@ -138,7 +140,7 @@ class Running:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def until_up(self, within: float = 30.0) -> None:
+    def until_up(self, within: float = 120.0) -> None:
         """Return once its probes answer."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline and self.process.poll() is None:

@@ -12,7 +12,7 @@ from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.ground.faultproxy import FaultProxy
 from tests.cluster.ground.faults import Answer, Drop, Hold, Replay, Silence, calls
-from tests.cluster.ground.podlife import Creating, Life, Running, finishes
+from tests.cluster.ground.podlife import Creating, Exited, Life, Running, finishes
 from tests.cluster.operator.conftest import Start
 from tests.cluster.operator.harness import Story, condition, phase
 
@@ -105,6 +105,30 @@ def test_a_job_that_was_taken_away_is_not_made_again_while_its_pod_runs(
     )
     assert story.jobs() == []
     assert api.get("Pod", pod, namespace)["status"]["phase"] == "Running"
+
+
+def test_what_was_seen_of_a_run_is_never_written_into_another_of_its_name(
+    api: Api, namespace: str, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+) -> None:
+    """The older one is deleted, and another made, in the midst of a look at the older."""
+    start(through_proxy)
+    story.create()
+    pod = story.train()
+    held = proxy.inject(Hold(), calls("delete", "deployments"))
+    story.pods.step(namespace, pod, Exited(0))
+    held.wait()
+    api.delete(names.KIND, "peonies", namespace)
+    api.until_gone(names.KIND, "peonies", namespace)
+    story.answers.say("peonies", "trainer", "/progress", None)
+    story.create()
+    # Whoever knows of this one knows of the one before it.
+    other = Story(api, namespace, story.pods, story.answers, name="lotus")
+    other.create()
+    other.until("Starting")
+    held.release()
+    run = story.until("Starting")
+    (attempt,) = run["status"]["attempts"]
+    assert attempt["job"] == api.get("Job", "peonies-trainer-1", namespace)["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("code", [409, 422])
