@@ -33,7 +33,7 @@ async def until_answer(
     http: httpx.AsyncClient, path: str, right: Callable[[httpx.Response], bool]
 ) -> None:
     """Ask a server until it answers as it is to."""
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 180
     while not right(await http.get(path)):
         assert time.monotonic() < give_up
         await asyncio.sleep(0.02)
