@@ -68,7 +68,7 @@ const wcPlain = () => {
   return (
     gl.drawingBufferWidth === width &&
     gl.drawingBufferHeight === height &&
-    q._renderer.states.curBlendMode === "blend"
+    q._renderer.states.curBlendMode === "source-over"
   );
 };
 
