@@ -110,6 +110,9 @@ class Page:
         """
         started = time.monotonic()
         own = procfs.cpu_seconds(self.pid) or 0.0
+        if not self._meter.painters():
+            # The one that was known has ended; the browser has started another.
+            self._meter.refresh()
         graphics = self._meter.painters()
         self._meter.open(id(self))
         payload = {
@@ -132,7 +135,10 @@ class Page:
             raise InfrastructureError(
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
-        intact = bool(graphics) and graphics == self._meter.painters()
+        if graphics - self._meter.painters():
+            # Whatever the realm says then, of itself or of the sketch, may come from that.
+            raise _without_graphics()
+        intact = bool(graphics)
         return _drawn(result, job, cpu, peak, intact=intact)
 
     def _bound(self, used: int) -> None:
@@ -210,6 +216,12 @@ class Page:
             crashed.cancel()
 
 
+def _without_graphics() -> InfrastructureError:
+    return InfrastructureError(
+        Reason.BROWSER_CRASHED, "the GPU process went away while the sketch was painted."
+    )
+
+
 def _fault(message: str) -> SketchFault:
     return SketchFault(Violation(code=ViolationCode.RENDER_FAILED, message=message))
 
@@ -261,7 +273,7 @@ def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int, *, intact: b
         job: what was asked for.
         cpu: seconds that the sketch is charged with.
         peak: bytes of memory.
-        intact: whether no process that holds the graphics has ended meanwhile.
+        intact: whether the processes that hold the graphics are known, and none has ended.
 
     Raises:
         SketchFault: it reports a fault of the sketch.
@@ -284,9 +296,7 @@ def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int, *, intact: b
     if result.get("lost"):
         if intact:
             raise _fault("The sketch lost the context of its canvas.")
-        raise InfrastructureError(
-            Reason.BROWSER_CRASHED, "the GPU process went away while the sketch was painted."
-        )
+        raise _without_graphics()
     return Drawn(
         data=base64.b64decode(result["pixels"]),
         width=result["width"],
