@@ -24,9 +24,14 @@ from typing import Any
 
 import httpx
 
-from watercolour.api.rollout import Rollout
-from watercolour.gallery import record
-from watercolour.local.guard import descendants
+ROOT = Path(__file__).resolve().parents[1]
+# Processes are found as in the browser tests' storm.
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.storm import find  # noqa: E402
+
+from watercolour.api.rollout import Rollout  # noqa: E402
+from watercolour.gallery import record  # noqa: E402
 
 #: Seconds between two looks at the renderer's load.
 LOOK_SECONDS = 0.02
@@ -51,18 +56,6 @@ def specification(name: str, folder: Path, steps: int) -> Path:
         )
     )
     return path
-
-
-def find(supervisor: int, module: bytes) -> tuple[int, list[bytes]] | None:
-    """Process id and words of the run's process of this module, None while it is away."""
-    for pid in descendants(supervisor):
-        try:
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if module in words and not any(word.endswith(b"guard.py") for word in words):
-            return pid, words
-    return None
 
 
 def painting(supervisor: int) -> int | None:

@@ -82,10 +82,8 @@ async def ask(http: httpx.AsyncClient, url: str, job: Job, *, fresh: bool = Fals
         answer = await http.post(f"{url}/v1/render", json=body, timeout=limits)
     except httpx.HTTPError as error:
         unmet = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-        raise (NotTaken if unmet else InfrastructureError)(
-            Reason.RENDERER_UNAVAILABLE,
-            f"{url} did not answer: {error or type(error).__name__}.",
-        ) from error
+        kind = NotTaken if unmet else InfrastructureError
+        raise kind(Reason.RENDERER_UNAVAILABLE, silence(url, error)) from error
     if answer.status_code == 429:
         raise Busy(_retry_after(answer))
     try:
@@ -98,6 +96,11 @@ async def ask(http: httpx.AsyncClient, url: str, job: Job, *, fresh: bool = Fals
     if isinstance(raised, Painted):
         return raised
     raise raised
+
+
+def silence(url: str, error: Exception) -> str:
+    """A sentence about a renderer that did not answer."""
+    return f"{url} did not answer: {str(error).rstrip('.') or type(error).__name__}."
 
 
 def _retry_after(answer: httpx.Response) -> float:

@@ -1,6 +1,6 @@
 """The renderers that there are: who they are, how many slots they have, who is well.
 
-Each is asked for its load again and again: seldom while it is well, sooner while it is away. One
+Each is asked again and again whether it is ready: seldom while it is, sooner while it is away. One
 that fails a job rests before it gets another, the longer the more failed in a row.
 """
 
@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import httpx
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
+from watercolour.render.client import silence
 from watercolour.render.discover import Find
 
 log = logs.get(__name__)
@@ -36,7 +36,7 @@ REST_SECONDS, REST_SECONDS_MOST = 0.25, 8.0
 #: itself how long at most.
 FULL_SECONDS = 0.05
 
-#: Seconds in which a renderer has to tell its load.
+#: Seconds in which a renderer has to say whether it is ready.
 LOOK_TIMEOUT_SECONDS = 5.0
 
 #: Seconds between two questions who the renderers are.
@@ -211,7 +211,7 @@ class Fleet:
                 renderer.watcher.cancel()
 
     async def _watch(self, renderer: Renderer) -> None:
-        """Ask for the renderer's load for ever."""
+        """Ask whether the renderer is ready, for ever."""
         misses = 0
         while True:
             await self._look(renderer)
@@ -224,43 +224,28 @@ class Fleet:
                 await asyncio.sleep(renderer.rests_until - time.monotonic())
 
     async def _look(self, renderer: Renderer) -> None:
-        reason, words = Reason.RENDERER_UNAVAILABLE, ""
+        """Ask whether it is ready: it says how many slots it has, or why it takes no work."""
+        reason, why = Reason.RENDERER_UNAVAILABLE, ""
         try:
-            load = await self._get(renderer, "/v1/load")
-            renderer.slots = int(load["slots"])
-            if load.get("refuses") is not None:
-                reason, words = await self._refusal(renderer)
-            elif load.get("draining", False) or renderer.slots < 1:
-                words = f"{renderer.url} drains."
+            answer = await self._http.get(f"{renderer.url}/readyz", timeout=LOOK_TIMEOUT_SECONDS)
+            said = answer.json()
+            if answer.status_code == 200:
+                renderer.slots = int(said["slots"])
+                why = f"{renderer.url} drains." if said["draining"] else ""
+            else:
+                why = str(said["detail"])
+                known = said["reason"] in set(Reason)
+                reason = Reason(said["reason"]) if known else reason
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            words = f"{renderer.url} did not answer: {error or type(error).__name__}."
-        if renderer.ready and words:
-            log.warning("a renderer is away: %s", words)
-        elif not (renderer.ready or words):
+            why = silence(renderer.url, error)
+        if renderer.ready and why:
+            log.warning("a renderer is away: %s", why)
+        elif not renderer.ready and not why:
             log.info("renderer %s is ready with %d slots", renderer.url, renderer.slots)
-        if words:
-            self._reason, self._words = reason, words
-        renderer.ready = not words
+        if why:
+            self._reason, self._words = reason, why
+        renderer.ready = not why
         self._update()
-
-    async def _refusal(self, renderer: Renderer) -> tuple[Reason, str]:
-        """Why a renderer takes no work, in its own words."""
-        said = await self._get(renderer, "/readyz", failing=True)
-        reason = str(said.get("reason"))
-        known = reason in set(Reason)
-        return (
-            Reason(reason) if known else Reason.RENDERER_UNAVAILABLE,
-            str(said.get("detail") or f"{renderer.url} takes no work."),
-        )
-
-    async def _get(self, renderer: Renderer, path: str, *, failing: bool = False) -> dict[str, Any]:
-        answer = await self._http.get(f"{renderer.url}{path}", timeout=LOOK_TIMEOUT_SECONDS)
-        if not failing:
-            answer.raise_for_status()
-        body = answer.json()
-        if not isinstance(body, dict):
-            raise ValueError(f"{path} is no object")
-        return body
 
 
 def grown(first: float, most: float, times: int) -> float:

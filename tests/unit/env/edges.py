@@ -169,7 +169,7 @@ def fault(code: str) -> Answer:
 def renderer(slots: int = 2) -> Edge:
     """A renderer that paints everything at once."""
     edge = Edge(lambda body: painted())
-    edge.gets["/v1/load"] = (200, {"slots": slots, "busy": 0, "draining": False})
+    edge.gets["/readyz"] = (200, {"slots": slots, "draining": False})
     return edge
 
 

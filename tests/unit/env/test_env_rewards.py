@@ -129,7 +129,7 @@ async def test_a_renderer_that_stays_broken_leaves_the_rollout_unscored(world: W
 async def test_no_renderer_at_all_is_waited_for_until_the_client_would_give_up(
     world: World,
 ) -> None:
-    world.renderer.gets["/v1/load"] = (503, {})
+    world.renderer.gets["/readyz"] = (503, {})
     spec = world.spec(env={"messageTimeoutSeconds": 0.5}, renderers={"deadlineSeconds": 0.4})
     async with env(spec, world) as client:
         rollout = await ask(client)

@@ -76,7 +76,7 @@ def in_cluster(world: World, recipe: str = "hps-only") -> Neighbours:
 
 
 async def test_without_a_renderer_work_waits_is_demand_and_no_fault(world: World) -> None:
-    world.renderer.gets["/v1/load"] = (503, {})
+    world.renderer.gets["/readyz"] = (503, {})
     with listening(world.spec(), world, in_cluster(world)) as url:
         client = EnvClient(url, timeout_s=30)
         job = asyncio.create_task(ask(client))
@@ -86,7 +86,7 @@ async def test_without_a_renderer_work_waits_is_demand_and_no_fault(world: World
                     pass
             ready = await http.get("/readyz")
             assert (ready.status_code, ready.json()["renderer"]) == (200, False)
-            world.renderer.gets["/v1/load"] = edges.renderer().gets["/v1/load"]
+            world.renderer.gets["/readyz"] = edges.renderer().gets["/readyz"]
             rollout = await job
         await asyncio.to_thread(client.close)
     assert (rollout.reward, rollout.attempts) == (pytest.approx(0.5), 1)

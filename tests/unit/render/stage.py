@@ -65,22 +65,26 @@ class Stage:
     """One renderer.
 
     Attributes:
-        slots, draining, refuses, away: what its load says; away, it says 503.
+        slots, draining: what it says of itself.
+        unready: the reason for which it takes no work; None while it does.
         painting: jobs that it has.
         asked: the sketches of all jobs that it was ever sent, in order.
-        looks: how often it was asked for its load.
+        looks: how often it was asked whether it is ready.
+        most: the most jobs that it had at once, without those that were forgotten.
+        forgotten: sketches that nobody waits for any more.
         play: gives an answer as soon as the job comes; None leaves it to the test.
     """
 
     slots: int = 1
     draining: bool = False
-    refuses: str | None = None
-    away: bool = False
+    unready: str | None = None
     play: Callable[[Asked], Answer] | None = None
     url: str = ""
     painting: list[Asked] = field(default_factory=list[Asked])
     asked: list[str] = field(default_factory=list[str])
     looks: int = 0
+    most: int = 0
+    forgotten: set[str] = field(default_factory=set[str])
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _server: asyncio.Server | None = None
 
@@ -134,11 +138,11 @@ class Stage:
         return True
 
     def _told(self, path: str) -> Answer:
-        if path == "/readyz":
-            return 503, {"reason": self.refuses, "detail": f"it refuses: {self.refuses}"}, {}
+        assert path == "/readyz"
         self.looks += 1
-        load = {"slots": self.slots, "busy": len(self.painting), "draining": self.draining}
-        return 503 if self.away else 200, {**load, "refuses": self.refuses}, {}
+        if self.unready is not None:
+            return 503, {"reason": self.unready, "detail": f"unready: {self.unready}"}, {}
+        return 200, {"slots": self.slots, "draining": self.draining}, {}
 
     async def _paint(self, body: dict[str, Any], reader: asyncio.StreamReader) -> Answer:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -147,6 +151,8 @@ class Stage:
         if self.play is not None:
             return self.play(asked)
         self.painting.append(asked)
+        wanted = [one for one in self.painting if one.sketch not in self.forgotten]
+        self.most = max(self.most, len(wanted))
         hung_up = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({answer, hung_up}, return_when=asyncio.FIRST_COMPLETED)

@@ -205,18 +205,18 @@ async def test_a_full_renderer_is_not_asked_again_and_again(
 
 
 async def test_jobs_wait_for_a_renderer_that_is_not_there_yet() -> None:
-    only = Stage(away=True, play=lambda asked: stage.painted())
+    only = Stage(unready="RendererUnavailable", play=lambda asked: stage.painted())
     async with staged(only), opened(only) as renderers:
         job = start(renderers, "x")
         await until(lambda: only.looks >= 3)
         assert (renderers.queued, renderers.inflight, renderers.ready) == (1, 0, False)
-        only.away = False
+        only.unready = None
         await job
         assert renderers.ready
 
 
 async def test_without_any_renderer_a_job_waits_no_longer_than_it_may() -> None:
-    only = Stage(away=True)
+    only = Stage(unready="RendererUnavailable")
     async with staged(only), opened(only, absence_s=0.05) as renderers:
         with pytest.raises(InfrastructureError, match="no renderer took the job") as caught:
             await renderers.render("x", seed=1)
@@ -225,9 +225,10 @@ async def test_without_any_renderer_a_job_waits_no_longer_than_it_may() -> None:
 
 
 async def test_a_renderer_that_refuses_all_work_says_why() -> None:
-    only = Stage(refuses="SandboxUnavailable")
-    async with staged(only), opened(only, absence_s=0.2) as renderers:
-        with pytest.raises(InfrastructureError, match="it refuses: Sandbox") as caught:
+    only = Stage(unready="SandboxUnavailable")
+    async with staged(only), opened(only, absence_s=0.05) as renderers:
+        await until(lambda: only.looks > 1)
+        with pytest.raises(InfrastructureError, match="unready: Sandbox") as caught:
             await renderers.render("x", seed=1)
         assert caught.value.reason is Reason.SANDBOX_UNAVAILABLE
         assert only.asked == []
@@ -236,6 +237,7 @@ async def test_a_renderer_that_refuses_all_work_says_why() -> None:
 async def test_a_job_waits_for_a_slot_no_longer_than_it_may() -> None:
     only = Stage()
     async with staged(only), opened(only, wait_s=0.05) as renderers:
+        await until(lambda: renderers.ready)
         holder = start(renderers, "holder")
         await until(lambda: only.painting)
         with pytest.raises(InfrastructureError, match="no renderer had a free slot") as caught:
