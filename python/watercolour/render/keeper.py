@@ -161,6 +161,8 @@ def bury() -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
 
 
 def main(argument: str) -> int:
