@@ -48,7 +48,7 @@ def start(folder: Path, *options: str, wrapper: tuple[str, ...] = ()) -> Server:
     ]
     with (folder / "renderer.log").open("wb") as log:
         process = subprocess.Popen([*command, *options], stdout=log, stderr=log)
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 180
     while not announce.exists():
         if process.poll() is not None or time.monotonic() > give_up:
             pytest.fail((folder / "renderer.log").read_text())
