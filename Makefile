@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: test-chaos help setup run test lint bench docs lock clean cluster-binaries
+.PHONY: soak test-chaos help setup run test lint bench docs lock clean cluster-binaries
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -30,7 +30,10 @@ lint: setup  ## Style, types and layers
 	@.venv/bin/lint-imports
 
 bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
-	@for b in bench/[a-z]*.py; do echo "== $$b"; .venv/bin/python $$b; done
+	@for b in $(filter-out bench/soak.py,$(wildcard bench/[a-z]*.py)); do echo "== $$b"; .venv/bin/python $$b; done
+
+soak: setup  ## 3,000 small paintings in a row, one in ten hostile (SOAK_RENDERS): what leaks, what grows
+	@.venv/bin/python bench/soak.py --renders $${SOAK_RENDERS:-3000}
 
 test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_SEED); a fault in every call of a run's life
 	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s \
