@@ -188,7 +188,7 @@ class Renderer:
                 flight.task.cancel()
             if flight.askers == 0 and self._flights.get(limits) is flight:
                 del self._flights[limits]
-        if not fresh:
+        if not fresh and painted.replay is None:  # A record may be larger than its painting.
             self._remembered.put(key, painted)
         return replace(painted, cached=shared)
 
