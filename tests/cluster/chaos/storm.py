@@ -70,6 +70,8 @@ class Storm:
     fates: dict[str, Fate] = field(default_factory=dict[str, Fate])
     done: Counter[str] = field(default_factory=Counter[str])
     outages: list[Outage] = field(default_factory=list[Outage])
+    #: Uids of the objects of runs that were deleted behind the operator's back.
+    taken: set[str] = field(default_factory=set[str])
     _operator: harness.Running | None = None
     #: Since when nobody holds the Lease; None while an operator does.
     _down_since: float | None = field(default_factory=time.monotonic)
@@ -242,8 +244,9 @@ class Storm:
         kind = self.chance.choice(["Pod", "Job", "Deployment", "NetworkPolicy", "Service"])
         found = self.api.list(kind, self.namespace, labels="watercolour.dev/run-uid")
         if found:
-            chosen = self.chance.choice(found)["metadata"]["name"]
-            self.api.delete(kind, chosen, self.namespace)
+            chosen = self.chance.choice(found)["metadata"]
+            self.taken.add(chosen["uid"])
+            self.api.delete(kind, chosen["name"], self.namespace)
         return bool(found)
 
     def evict(self) -> bool:

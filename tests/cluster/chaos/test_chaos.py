@@ -115,11 +115,15 @@ def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     settled(storm)
     api, namespace, witness = storm.api, storm.namespace, storm.witness
 
+    outages = [*storm.outages, *storm.pulse.stalls]
+    unknown = verdicts.untold(storm.taken, witness.seen, outages)
+    print(f"{len(unknown)} Jobs were taken away before anybody could tell of them")
+
     def wrong() -> list[str]:
         runs, there = api.list("WatercolourRun", namespace), objects(api, namespace)
         return [
             *verdicts.leaked(runs, there),
-            *verdicts.contradictions(runs, there, witness.seen),
+            *verdicts.contradictions(runs, there, witness.seen, unknown),
         ]
 
     # What is left goes with the garbage collector and the grace periods of pods, and the operator
@@ -131,10 +135,9 @@ def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     assert witness.blind == []
     assert told(found) == ""
     assert told(verdicts.duplicates(witness.of("Pod"))) == ""
-    stalls = storm.pulse.stalls
-    stood = [round(each.end - each.begin, 1) for each in stalls]
+    stood = [round(each.end - each.begin, 1) for each in storm.pulse.stalls]
     print(f"{storm.pulse.beats} beats of the control; it stood still for {stood} s")
-    outages = [*storm.outages, *stalls]
+    outages = [*storm.outages, *storm.pulse.stalls]
     overstays = verdicts.overstays(witness.of("WatercolourRun"), witness.of("Pod"), outages)
     print(f"scorers outlived their runs by {sorted(overstays.values())[-5:]} s at most")
     assert {pod: late for pod, late in overstays.items() if late > verdicts.OVERSTAY} == {}

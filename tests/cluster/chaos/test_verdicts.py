@@ -124,6 +124,37 @@ def test_two_jobs_of_one_attempt_are_seen() -> None:
     assert any("two Jobs of one attempt" in each for each in found)
 
 
+TAKEN = [
+    seen(0, run("Starting", attempts=[{"number": 1}])),
+    seen(1, thing("Job", "j1")),
+    seen(12, thing("Job", "j1"), gone=True),
+]
+
+
+def test_job_that_was_taken_away_in_an_outage_is_held_against_nobody() -> None:
+    outages = [Outage(2, 10), Outage(9, 11)]
+    unknown = verdicts.untold({"j1"}, TAKEN, outages)
+    assert unknown == {"j1"}
+    told = run("Failed", attempts=[{"number": 1}])
+    assert verdicts.contradictions([told], [], TAKEN, unknown) == []
+    assert verdicts.contradictions([told], [], TAKEN) != []
+
+
+@pytest.mark.parametrize(
+    ("taken", "history", "outages"),
+    [
+        ({"j1"}, TAKEN, [Outage(2, 7)]),
+        (set[str](), TAKEN, [Outage(2, 11)]),
+        ({"j1"}, [*TAKEN, seen(1, run("Starting"))], [Outage(2, 11)]),
+    ],
+    ids=["there was time to tell", "the operator took it away", "a status named it"],
+)
+def test_job_that_could_be_known_is(
+    taken: set[str], history: list[Seen], outages: list[Outage]
+) -> None:
+    assert verdicts.untold(taken, history, outages) == frozenset()
+
+
 def test_scorer_that_outlives_its_run_is_timed_without_the_outages() -> None:
     scorer = pod("s", "Running", "scorer")
     pods = [seen(0, scorer), seen(10, pod("t1", "Succeeded")), seen(40, scorer, gone=True)]

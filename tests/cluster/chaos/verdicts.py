@@ -6,7 +6,7 @@ Each function returns its findings as sentences; an empty list is a clean verdic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ ATTEMPT = "watercolour.dev/attempt"
 ENDED = {"Succeeded", "Failed"}
 PAID = {"scorer", "judge"}  # what holds GPUs besides the trainer
 OVERSTAY = 10.0  # seconds that they may outlive the end of their run
+TELLING = 5.0  # seconds that an operator may take to name a Job in a status
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,52 @@ def duplicates(pods: Sequence[Seen]) -> list[str]:
     return found
 
 
+def untold(
+    taken: Container[str], history: Sequence[Seen], outages: Sequence[Outage]
+) -> frozenset[str]:
+    """Jobs that the storm took away before an operator had the time to name them in a status.
+
+    An operator that dies between making a Job and telling of it leaves the Job to tell of itself;
+    of one that is gone by the time of the next operator nobody can know.
+
+    Args:
+        taken: uids of the objects that the storm deleted.
+        history: what the witness saw.
+        outages: when nobody could act.
+    """
+    named = {
+        attempt.get("job")
+        for seen in history
+        if seen.kind == "WatercolourRun"
+        for attempt in seen.thing.get("status", {}).get("attempts", [])
+    }
+    lives: dict[str, tuple[float, float]] = {}
+    for seen in history:
+        if seen.kind == "Job" and seen.uid in taken and seen.uid not in named:
+            lives[seen.uid] = (lives.get(seen.uid, (seen.at, 0.0))[0], seen.at)
+    away = _merged(outages)
+    return frozenset(
+        uid
+        for uid, (begin, end) in lives.items()
+        if end - begin - _within(away, begin, end) < TELLING
+    )
+
+
 def contradictions(
-    runs: Sequence[Json], objects: Sequence[Json], history: Sequence[Seen]
+    runs: Sequence[Json],
+    objects: Sequence[Json],
+    history: Sequence[Seen],
+    unknown: Container[str] = (),
 ) -> list[str]:
-    """Runs whose status says what did not happen, or not what did."""
+    """Runs whose status says what did not happen, or not what did.
+
+    Jobs that nobody could know of (see `untold`) are left out of the account.
+    """
+    known = [each for each in history if each.kind != "Job" or each.uid not in unknown]
     return [
         f"run {run['metadata']['name']}: {fault}"
         for run in runs
-        for fault in _faults(run, objects, history)
+        for fault in _faults(run, objects, known)
     ]
 
 
@@ -118,14 +157,15 @@ def overstays(
         end = ends.get(seen.labels.get(RUN_UID, ""))
         if seen.labels.get(COMPONENT) not in PAID or not seen.gone or end is None:
             continue
-        late = (
-            seen.at
-            - end
-            - sum(max(0.0, min(each.end, seen.at) - max(each.begin, end)) for each in away)
-        )
+        late = seen.at - end - _within(away, end, seen.at)
         if late > 0:
             stayed[seen.name] = late
     return stayed
+
+
+def _within(away: Iterable[Outage], begin: float, end: float) -> float:
+    """Seconds of a span in which nobody could act."""
+    return sum(max(0.0, min(each.end, end) - max(each.begin, begin)) for each in away)
 
 
 def _merged(outages: Iterable[Outage]) -> list[Outage]:
