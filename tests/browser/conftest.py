@@ -51,6 +51,7 @@ def start(folder: Path, *options: str, wrapper: tuple[str, ...] = ()) -> Server:
     give_up = time.monotonic() + 180
     while not announce.exists():
         if process.poll() is not None or time.monotonic() > give_up:
+            process.kill()
             pytest.fail((folder / "renderer.log").read_text())
         time.sleep(0.05)
     return Server(process, json.loads(announce.read_text())["url"])

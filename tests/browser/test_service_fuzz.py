@@ -31,10 +31,12 @@ ANSWER_SECONDS = 120
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     """A renderer of its own: it is drained and called back meanwhile."""
     running = start(tmp_path_factory.mktemp("fuzzed"), "--slots", "2")
-    async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
-        await until_answer(http, "/readyz", lambda answer: answer.status_code == 200)
-    yield running.url
-    stop(running)
+    try:
+        async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
+            await until_answer(http, "/readyz", lambda answer: answer.status_code == 200)
+        yield running.url
+    finally:
+        stop(running)
 
 
 # A drained renderer refuses every sketch, so what drains is tried last.
