@@ -247,11 +247,13 @@ async def soak(url: str, pid: int, folder: Path, renders: int, slots: int) -> Ac
 
 def run(renders: int, slots: int) -> tuple[Account, int, int]:
     """The account, then the processes and files that outlived the renderer."""
-    with tempfile.TemporaryDirectory(prefix="watercolour-soak-") as place:
-        folder, home = Path(place), Path(place) / "tmp"
-        home.mkdir()
-        home.chmod(0o711)
-        folder.chmod(0o711)
+    # The browser's sockets lie below the second; a socket's path has at most 107 characters.
+    with (
+        tempfile.TemporaryDirectory(prefix="watercolour-soak-") as place,
+        tempfile.TemporaryDirectory(prefix="wc-") as temporary,
+    ):
+        folder, home = Path(place), Path(temporary)
+        home.chmod(0o711)  # The browser is another user's.
         announce, log = folder / "announce.json", folder / "renderer.log"
         command = [RENDER_PYTHON, "-m", "watercolour.render.service", "--slots", str(slots)]
         with log.open("wb") as out:
