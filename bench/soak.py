@@ -47,8 +47,8 @@ GROWTH = 1.05
 #: Bytes below which growth is the allocator's, not ours, when few jobs were painted.
 NOISE_BYTES = 4 * 2**20
 
-#: Seconds of no work after which nothing of a page that was replaced is left.
-SETTLE_SECONDS = 60.0
+#: Seconds in which the browser has to start, and in which the last pages have to be replaced.
+START_SECONDS, SETTLE_SECONDS = 600.0, 120.0
 
 
 def sketch(number: int, body: str = "") -> str:
@@ -187,9 +187,9 @@ async def hang_up(http: httpx.AsyncClient, number: int) -> str:
     return "answered"
 
 
-async def settled(http: httpx.AsyncClient, slots: int) -> None:
-    """Wait until every slot is warm again and nothing is painted."""
-    give_up = time.monotonic() + SETTLE_SECONDS
+async def settled(http: httpx.AsyncClient, slots: int, seconds: float) -> None:
+    """Wait until every slot is warm and nothing is painted."""
+    give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         told = (await http.get("/readyz")).json()
         state = told.get("details", told)
@@ -197,6 +197,7 @@ async def settled(http: httpx.AsyncClient, slots: int) -> None:
             await asyncio.sleep(1)
             return
         await asyncio.sleep(0.1)
+    raise SystemExit(f"the renderer's slots were not warm after {seconds:g} s")
 
 
 async def soak(url: str, pid: int, folder: Path, renders: int, slots: int) -> Account:
@@ -224,13 +225,10 @@ async def soak(url: str, pid: int, folder: Path, renders: int, slots: int) -> Ac
 
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=900, limits=limits) as http:
-        for _ in range(600):
-            if (await http.get("/readyz")).status_code == 200:
-                break
-            await asyncio.sleep(0.2)
+        await settled(http, slots, START_SECONDS)
         account.looks.append(look(pid, 0, folder))
         await asyncio.gather(*(work(http) for _ in range(slots)))
-        await settled(http, slots)
+        await settled(http, slots, SETTLE_SECONDS)
         account.looks.append(look(pid, done, folder))
         counted = await http.get("/metrics")
     served = sum(
