@@ -26,7 +26,7 @@ log = logs.get(__name__)
 DEBIANS = Path("/usr/lib/chromium/chromium")
 
 #: Seconds from start to the address of the debugging port.
-START_SECONDS = 30
+START_SECONDS = 120
 
 #: WebGL on llvmpipe, 2D canvas on the CPU: the fastest combination measured without a GPU.
 FAST_FLAGS = (

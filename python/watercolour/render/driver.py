@@ -20,7 +20,7 @@ from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 
 #: Seconds that any single call of the driver gets, painting excepted.
-CALL_SECONDS = 20
+CALL_SECONDS = 60
 
 _FAILURES: tuple[type[Exception], ...] = (
     cast("type[Exception]", PyppeteerError),
