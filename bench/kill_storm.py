@@ -24,7 +24,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.sketches import HONEST  # noqa: E402
-from tests.browser.storm import Outcome, Renderers, calm, renderers, storm  # noqa: E402
+from tests.browser.storm import (  # noqa: E402
+    Outcome,
+    Renderers,
+    calm,
+    renderers,
+    seconds,
+    storm,
+)
 
 from watercolour.local.processes import renderer_python  # noqa: E402
 from watercolour.render.dispatcher import Outcome as Ending  # noqa: E402
@@ -38,7 +45,7 @@ AFTER = 30
 
 async def run(among: Renderers, jobs: int, every_s: float, seed: int) -> tuple[Outcome, Outcome]:
     """The storm and what follows it."""
-    during = await storm(among, [HONEST] * jobs, every_s, seed)
+    during = await storm(among, [HONEST] * jobs, seconds(every_s), seed)
     return during, await calm(among, [HONEST] * AFTER)
 
 

@@ -1,7 +1,7 @@
 """Renderers that are killed piece by piece while they paint, and restarted as a kubelet would.
 
-Every few seconds one process is killed by SIGKILL: a browser, a page's process, a GPU process or
-a whole renderer, in turn. What the jobs' clients see of it is the storm's outcome.
+Again and again one process is killed by SIGKILL: a browser, a page's process, a GPU process or a
+whole renderer, in turn. What the jobs' clients see of it is the storm's outcome.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,26 +143,46 @@ async def paint(urls: Sequence[str], sketches: Iterable[str], storm: Outcome) ->
         storm.seconds = time.monotonic() - began
 
 
-async def kill(among: Renderers, every_s: float, rng: random.Random, kills: Counter[str]) -> None:
+#: Waits until it is time for the next kill.
+Pause = Callable[[Outcome], Awaitable[None]]
+
+
+def seconds(number: float) -> Pause:
+    """A kill every so many seconds."""
+    return lambda outcome: asyncio.sleep(number)
+
+
+def ends(number: int) -> Pause:
+    """A kill whenever so many jobs have ended, however fast the machine is."""
+
+    async def pause(outcome: Outcome) -> None:
+        last = outcome.jobs
+        while outcome.jobs < last + number:  # noqa: ASYNC110 - the jobs tell nobody of their end
+            await asyncio.sleep(LOOK_SECONDS / 4)
+
+    return pause
+
+
+async def kill(among: Renderers, pause: Pause, rng: random.Random, outcome: Outcome) -> None:
     """Kill one process after the other, for ever."""
     turn = 0
     while True:
-        await asyncio.sleep(every_s)
+        await pause(outcome)
         # A kind that no process is of just now gives its turn to the next.
         for kind in (VICTIMS[(turn + n) % len(VICTIMS)] for n in range(len(VICTIMS))):
             victims = await asyncio.to_thread(among.victims, kind)
             if victims:
                 with suppress(ProcessLookupError):
                     os.kill(rng.choice(victims), signal.SIGKILL)
-                    kills[kind] += 1
+                    outcome.kills[kind] += 1
                 break
         turn += 1
 
 
-async def storm(among: Renderers, sketches: Sequence[str], every_s: float, seed: int) -> Outcome:
+async def storm(among: Renderers, sketches: Sequence[str], pause: Pause, seed: int) -> Outcome:
     """Paint every sketch once while processes are killed."""
     outcome = Outcome()
-    killer = asyncio.create_task(kill(among, every_s, random.Random(seed), outcome.kills))
+    killer = asyncio.create_task(kill(among, pause, random.Random(seed), outcome))
     try:
         await paint(among.urls, sketches, outcome)
     finally:

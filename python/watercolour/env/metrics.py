@@ -164,4 +164,11 @@ class _Renders(Collector):
         )
         for outcome, number in counts.attempts.items():
             attempts.add_metric([outcome], number)
-        yield from (ended, attempts)
+        hedges = CounterMetricFamily(
+            f"{name}_hedges",
+            "Second copies of slow renders, by whether theirs was the first answer.",
+            labels=["outcome"],
+        )
+        hedges.add_metric(["won"], counts.hedges_won)
+        hedges.add_metric(["lost"], counts.hedges_lost)
+        yield from (ended, attempts, hedges)

@@ -66,6 +66,7 @@ class Neighbours:
         scorer: base URL; None when the recipe gives quality no weight.
         judge: base URL; None when the recipe gives the judge no weight.
         judge_key: bearer token for the judge.
+        hedge_s: seconds of a render after which an idle renderer gets the same job; None never.
     """
 
     renderers: tuple[str, ...]
@@ -73,6 +74,7 @@ class Neighbours:
     judge: str | None = None
     judge_key: str | None = None
     dns: tuple[str, int] | None = None
+    hedge_s: float | None = None
 
 
 class Demand(BaseModel):
@@ -93,6 +95,7 @@ def neighbours(
     judge: str | None,
     judge_key: str | None = None,
     dns: tuple[str, int] | None = None,
+    hedge_s: float | None = None,
 ) -> Neighbours:
     """Match what was given with what the recipe needs; the rest is left alone.
 
@@ -127,7 +130,7 @@ def neighbours(
                 f"Set it, or start with --{room} URL.",
             )
         found[term] = url
-    return Neighbours(tuple(renderers), found["quality"], found["judge"], judge_key, dns)
+    return Neighbours(tuple(renderers), found["quality"], found["judge"], judge_key, dns, hedge_s)
 
 
 def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
@@ -166,7 +169,7 @@ async def opened(
         find = None if near.dns is None else discover.by_dns(*near.dns)
         # A rollout waits for as long as its client does.
         renderers = await stack.enter_async_context(
-            Dispatcher(near.renderers, find=find, wait_s=None, absence_s=None)
+            Dispatcher(near.renderers, find=find, wait_s=None, absence_s=None, hedge_s=near.hedge_s)
         )
         scorer = judge = None
         if near.scorer is not None:
@@ -315,6 +318,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         help=f"all renderers: the addresses of this name, looked up again and again "
         f"(port {discover.PORT} if none is given)",
     )
+    parser.add_argument(
+        "--hedge-seconds",
+        type=float,
+        metavar="S",
+        help="send a render that takes longer than this to an idle renderer as well; the first "
+        "answer counts (off)",
+    )
     parser.add_argument("--scorer", metavar="URL", help="instead of spec.scorer.endpoint")
     parser.add_argument("--judge", metavar="URL", help="instead of spec.judge.endpoint")
     key = parser.add_mutually_exclusive_group()
@@ -341,6 +351,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             judge=args.judge,
             judge_key=_secret(args.judge_key_file, args.judge_key_env),
             dns=dns,
+            hedge_s=args.hedge_seconds,
         )
         app = create_app(spec, near)
         service.serve(app, args, websockets=True, drain=partial(drain, app, args.grace_seconds))

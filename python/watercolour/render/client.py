@@ -21,8 +21,9 @@ from watercolour.render.result import Job, Painted, SketchFault
 #: Seconds in which a renderer has to accept a connection.
 CONNECT_SECONDS = 5.0
 
-#: Seconds that an answer may take beyond the render's own deadline.
-SLACK_SECONDS = 75.0
+#: Seconds that an answer may take beyond the render's own deadline, which holds for all but the
+#: encoding and the way back.
+SLACK_SECONDS = 30.0
 
 #: What an answer tells beside the painting itself and the errors.
 _FIELDS = {field.name for field in fields(Painted)} - {"painting", "js_errors"}

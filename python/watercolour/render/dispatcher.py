@@ -59,15 +59,15 @@ class Counts:
         jobs: that were asked for.
         ended: jobs by how they ended.
         attempts: jobs as sent to a renderer, by how that ended.
-        hedged: second copies of a slow job that were sent.
-        hedges_won: those that answered before the first copy.
+        hedges_won: second copies of a slow job that answered first.
+        hedges_lost: those that did not.
     """
 
     jobs: int = 0
     ended: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
     attempts: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
-    hedged: int = 0
     hedges_won: int = 0
+    hedges_lost: int = 0
 
 
 @dataclass(eq=False)
@@ -260,15 +260,15 @@ class Dispatcher:
     async def _settled(self, work: _Open) -> Painted:
         """The job's one end, out of at most two attempts that count."""
         first = self._begin(work)
-        if self._hedge_s is not None:
-            self._begin(work, after=first)
+        copy = None if self._hedge_s is None else self._begin(work, after=first)
+        answered: _Attempt | None = None
         failures = 0
         try:
             while True:
                 ended = await _next(work)
                 error = ended.task.exception()
                 if not isinstance(error, InfrastructureError):
-                    self.counts.hedges_won += ended.copy
+                    answered = ended
                     return ended.task.result()
                 failures += 1
                 if any(other.out or other.task.done() for other in work.attempts):
@@ -279,6 +279,9 @@ class Dispatcher:
                 await _drop(work)
                 self._begin(work, avoid=ended.renderer)
         finally:
+            if copy is not None and copy.sent.is_set():
+                self.counts.hedges_won += copy is answered
+                self.counts.hedges_lost += copy is not answered
             await _drop(work)
 
     def _begin(
@@ -311,7 +314,6 @@ class Dispatcher:
         head = avoid is not None
         while True:
             renderer = await self._queue.take(work.claim, wish, head=head)
-            self.counts.hedged += attempt.copy and not attempt.sent.is_set()
             attempt.renderer, attempt.out = renderer, True
             attempt.sent.set()
             try:

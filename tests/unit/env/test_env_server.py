@@ -47,6 +47,8 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
             assert found == {"queued": 3, "inflight": 2, "announced": 3, "scorer": quiet}
             text = (await http.get(f"{url}/metrics")).text
             assert "watercolour_render_queue_depth 3.0" in text
+            assert "watercolour_renders_inflight 2.0" in text
+            assert "watercolour_render_jobs_total 5.0" in text
             go.set()
             await asyncio.gather(*jobs)
             found = await demand()
@@ -57,6 +59,10 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
                 "announced": 3,
                 "scorer": {"waiting": 0, "inflight": 0},
             }
+            text = (await http.get(f"{url}/metrics")).text
+            assert 'watercolour_render_jobs_ended_total{outcome="painted"} 5.0' in text
+            assert 'watercolour_render_jobs_ended_total{outcome="cancelled"} 0.0' in text
+            assert 'watercolour_render_attempts_total{outcome="painted"} 5.0' in text
             bad = await http.post(f"{url}/v1/demand", json={"announced": -1, "until": 0})
             assert bad.status_code == 400
             assert "announced" in bad.json()["error"]

@@ -378,7 +378,7 @@ async def test_the_first_of_two_copies_counts_and_the_other_is_cancelled() -> No
         await job
         await until(lambda: not one.painting)
         counts = renderers.counts
-        assert (counts.hedged, counts.hedges_won, ends(renderers)) == (1, 1, (1, 0, 0, 0))
+        assert (counts.hedges_won, counts.hedges_lost, ends(renderers)) == (1, 0, (1, 0, 0, 0))
         assert counts.attempts[Outcome.CANCELLED] == 1
 
 
@@ -400,7 +400,8 @@ async def test_a_copy_takes_no_slot_that_somebody_waits_for() -> None:
         reply(two, stage.painted())
         await asyncio.gather(*jobs)
         assert two.asked == ["1", "2", "0"]
-        assert (renderers.counts.hedged, ends(renderers)) == (1, (3, 0, 0, 0))
+        counts = renderers.counts
+        assert (counts.hedges_won, counts.hedges_lost, ends(renderers)) == (1, 0, (3, 0, 0, 0))
 
 
 async def test_two_failing_copies_are_both_attempts() -> None:
@@ -413,6 +414,7 @@ async def test_two_failing_copies_are_both_attempts() -> None:
         reply(two, stage.trouble())
         assert isinstance(await ended(job), InfrastructureError)
         assert (one.asked, two.asked) == (["x"], ["x"])
+        assert (renderers.counts.hedges_won, renderers.counts.hedges_lost) == (0, 1)
 
 
 async def test_draining_lets_end_what_is_painted_and_refuses_the_rest() -> None:
