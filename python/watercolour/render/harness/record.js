@@ -7,7 +7,7 @@
   const { hooks } = own;
   const { apply } = Reflect;
   const LIMITS = { within: 0.25, chunk: 4096, name: 64 };
-  const { slice, padStart } = String.prototype;
+  const { slice, padStart, toWellFormed } = String.prototype;
   const { toString } = Number.prototype;
   const { min, max, round, hypot, exp } = Math;
   const { isFinite } = Number;
@@ -196,7 +196,7 @@
             paths: [],
             colour: colourOf(pigment.color),
             opacity: share(hidden),
-            brush: apply(slice, `${pigment.type}`, [0, LIMITS.name]),
+            brush: apply(toWellFormed, apply(slice, `${pigment.type}`, [0, LIMITS.name]), []),
             weight: size(pigment.weight),
             width: size(width),
           };
