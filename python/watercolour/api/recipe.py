@@ -64,8 +64,9 @@ class Recipe(Part):
 
     name: Line = Field(
         default="embedded",
-        description="`hps-only`, `hps-led` or `judge-led`, the published ones, or `embedded`: "
-        "hps-led with a share of the subject's colours, for scorer and judge that know no subject.",
+        description="`hps-only`, `hps-led` or `judge-led`, the published ones; `embedded`: hps-led "
+        "with a share of the subject's colours, for scorer and judge that know no subject; or "
+        "`hybrid`: -1 for a refused sketch, and terms that count from -1 to 1.",
     )
     weights: Weights | None = Field(
         default=None, description="Weights instead of the recipe's own."

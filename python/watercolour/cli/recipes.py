@@ -48,7 +48,10 @@ def recipe_show(name: str, json_: bool) -> None:
         weights = dict(found.weights)
         root.print_json({"name": name, "weights": weights, "range": [least, most]})
         return
-    click.echo(f"{name}: a reward from {least:g} to {most:g}; a refused sketch earns {least:g}.\n")
+    click.echo(f"{name}: a reward from {least:g} to {most:g}; a refused sketch earns {least:g}.")
+    if found.signed:
+        click.echo("All terms but the gate count from -1 to 1.")
+    click.echo()
     for term, weight in found.weights.items():
         if weight:
             click.echo(f"  {term:8} {weight:5g}  {recipes.MEANINGS[term]}")

@@ -310,7 +310,7 @@ class Corridor:
         adjusted = adjust.adjust(
             reward,
             gate_passed=rollout.gate_passed,
-            judge_weight=recipe.weights["judge"],
+            judge_slope=recipe.slope("judge"),
             draw_strength=draw.strength,
             mean_draw_strength=draw.mean_strength,
         )

@@ -47,7 +47,7 @@ def parts(recipe: Recipe, rollout: Rollout) -> tuple[Part, ...]:
     for term in TERMS:
         weight = own.weights[term]
         value = 1.0 if term == "gate" and rollout.gate_passed else rollout.terms.get(term)
-        adds = 0.0 if weight == 0 else None if value is None else weight * value
+        adds = 0.0 if weight == 0 else None if value is None else own.worth(term, value)
         found.append(Part(term, value, weight, adds, _words(term, rollout)))
     return tuple(found)
 

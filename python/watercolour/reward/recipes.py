@@ -42,16 +42,28 @@ class Recipe:
         name: the recipe's name.
         weights: one weight a term of :data:`TERMS`; they sum to 1.
         failed_gate: the reward of a sketch that the gate refused; the least there is.
+        signed: terms other than the gate count from -1 to 1 instead of from 0: a poor painting
+            costs what a good one earns.
     """
 
     name: str
     weights: Mapping[str, float]
     failed_gate: float = 0.0
+    signed: bool = False
 
     @property
     def range(self) -> tuple[float, float]:
         """The least and the greatest reward."""
         return self.failed_gate, sum(self.weights.values())
+
+    def worth(self, term: str, value: float) -> float:
+        """What a term's value, 0 to 1, adds to the reward."""
+        signed = self.signed and term != "gate"
+        return self.weights[term] * (2 * value - 1 if signed else value)
+
+    def slope(self, term: str) -> float:
+        """How far the reward rises while a term's value rises from 0 to 1."""
+        return self.worth(term, 1.0) - self.worth(term, 0.0)
 
     def needs(self, term: str) -> bool:
         """Whether the term must have a value before there can be a reward."""
@@ -83,7 +95,8 @@ class Recipe:
 def combine(recipe: Recipe, terms: Mapping[str, float | None], gate_passed: bool) -> float | None:
     """The reward, or None when it is unscored. The one implementation.
 
-    Admitted: ``sum of weight * term``; refused: ``recipe.failed_gate``, whatever the terms.
+    Admitted: ``sum of weight * term``, in a signed recipe ``weight * (2 * term - 1)`` for every term
+    but the gate; refused: ``recipe.failed_gate``, whatever the terms.
 
     Args:
         recipe: weights and the worth of a failed gate.
@@ -100,7 +113,7 @@ def combine(recipe: Recipe, terms: Mapping[str, float | None], gate_passed: bool
         value = 1.0 if term == "gate" else terms.get(term)
         if value is None:
             return None
-        total += weight * value
+        total += recipe.worth(term, value)
     return total
 
 
@@ -119,6 +132,19 @@ _EMBEDDED = Recipe(
 )
 
 
+#: Of an article that proposes R = r_exec + 0.5 r_aes + 0.4 r_style with r_exec 0.1, or -1 for a
+#: sketch that fails, and both others from -1 to 1. With the scorer's mean mu, r_aes is
+#: ``tanh(mu / 8) = 2 * quality - 1``; r_style here is the share of comparisons won on that scale,
+#: because within a group, whose members meet the same draw, it orders as the article's
+#: Bradley-Terry utility does.
+_HYBRID = Recipe(
+    name="hybrid",
+    weights={"gate": 0.1, "length": 0.0, "quality": 0.5, "judge": 0.4, "pigment": 0.0},
+    failed_gate=-1.0,
+    signed=True,
+)
+
+
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -126,6 +152,7 @@ RECIPES: Mapping[str, Recipe] = {
         _published("hps-led", judge=0.30, quality=0.60),
         _published("judge-led", judge=0.60, quality=0.30),
         _EMBEDDED,
+        _HYBRID,
     )
 }
 

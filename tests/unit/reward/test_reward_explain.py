@@ -48,6 +48,16 @@ def test_a_term_that_failed_is_told_from_one_that_weighs_nothing() -> None:
     assert explain.reward(hps_only, rollout) == pytest.approx(0.05 + 0.05 * 0.5 + 0.9 * 0.8)
 
 
+def test_in_a_signed_recipe_a_poor_term_takes_away() -> None:
+    rollout = admitted()
+    hybrid = recipes.RECIPES["hybrid"]
+    parts = {part.term: part.adds for part in explain.parts(hybrid, rollout)}
+    assert parts["judge"] == pytest.approx(0.4 * (2 * 0.25 - 1))
+    assert parts["quality"] == pytest.approx(0.5 * (2 * 0.8 - 1))
+    whole = sum(adds or 0.0 for adds in parts.values())
+    assert whole == pytest.approx(explain.reward(hybrid, rollout))
+
+
 def test_a_white_flower_is_not_asked_for_pigment() -> None:
     rollout = admitted(subject="a white hibiscus", terms={"length": 1, "quality": 1, "judge": 1})
     parts = {part.term: part for part in explain.parts(EMBEDDED, rollout)}

@@ -55,6 +55,11 @@ def test_without_a_term_the_others_keep_their_proportions_and_the_range(
         ("hps-led", {"length": 1.0, "quality": 0.5, "judge": 0.75}, 0.1 + 0.3 + 0.225),
         ("judge-led", {"length": 0.16, "quality": 0.7, "judge": 0.5}, 0.058 + 0.21 + 0.3),
         ("judge-led", {"length": 1.0, "quality": 1.0, "judge": 1.0}, 1.0),
+        # 0.1 + 0.5 * r_aes + 0.4 * r_style, both from -1 to 1.
+        ("hybrid", {"quality": 0.5, "judge": 0.5}, 0.1),
+        ("hybrid", {"quality": 0.0, "judge": 0.0}, -0.8),
+        ("hybrid", {"quality": 0.9, "judge": 0.75}, 0.1 + 0.4 + 0.2),
+        ("hybrid", {"quality": 1.0, "judge": 1.0}, 1.0),
     ],
 )
 def test_an_admitted_sketch_gets_the_weighted_sum(
@@ -68,7 +73,8 @@ def test_an_admitted_sketch_gets_the_weighted_sum(
 def test_a_refused_sketch_gets_what_the_recipe_says_whatever_its_terms(
     one: recipes.Recipe, values: dict[str, float | None]
 ) -> None:
-    assert one.combine(values, gate_passed=False) == 0.0
+    assert one.combine(values, gate_passed=False) == one.range[0]
+    assert one.range[0] == (-1.0 if one.name == "hybrid" else 0.0)
 
 
 @given(recipe, terms)
@@ -81,9 +87,10 @@ def test_a_missing_term_with_weight_leaves_the_reward_unscored(
         assert reward is None
         assert one.missing({**values, "gate": 1.0})
     else:
-        whole = one.weights["gate"] + sum(
-            one.weights[name] * (values[name] or 0.0) for name in weighted
-        )
+        whole = one.weights["gate"]
+        for name in weighted:
+            value = values[name] or 0.0
+            whole += one.weights[name] * (2 * value - 1 if one.signed else value)
         assert reward == pytest.approx(whole)
         assert reward is not None
         assert one.range[0] < reward <= one.range[1] + 1e-9
@@ -101,6 +108,11 @@ def test_the_runs_own_weights_replace_the_recipes() -> None:
     given_ = {"gate": 0.1, "length": 0.0, "quality": 0.9, "judge": 0.0}
     assert found.weights == {**given_, "pigment": 0.0}
     assert not found.needs("judge")
+
+
+def test_the_judge_moves_a_signed_reward_by_twice_its_weight() -> None:
+    assert recipes.RECIPES["hybrid"].slope("judge") == pytest.approx(0.8)
+    assert recipes.RECIPES["judge-led"].slope("judge") == pytest.approx(0.6)
 
 
 def test_an_unknown_recipe_is_named_with_its_nearest() -> None:
@@ -123,7 +135,7 @@ def test_an_average_draw_changes_nothing_and_a_harder_one_raises(
         return adjust(
             reward,
             gate_passed=True,
-            judge_weight=weight,
+            judge_slope=weight,
             draw_strength=strength,
             mean_draw_strength=mean,
         )
@@ -135,7 +147,7 @@ def test_an_average_draw_changes_nothing_and_a_harder_one_raises(
 
 
 def test_refused_and_unscored_rollouts_are_not_adjusted() -> None:
-    draw = {"judge_weight": 0.6, "draw_strength": 0.9, "mean_draw_strength": 0.5}
+    draw = {"judge_slope": 0.6, "draw_strength": 0.9, "mean_draw_strength": 0.5}
     assert adjust(0.0, gate_passed=False, **draw) == 0.0
     assert adjust(None, gate_passed=True, **draw) is None
     assert adjust(0.8, gate_passed=True, **draw) == pytest.approx(0.8 - 0.6 * 0.4)
