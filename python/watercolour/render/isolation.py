@@ -105,7 +105,7 @@ def memory(slots: int, room: int | None) -> int:
     end the renderer in its stead.
     """
     wanted = SHARED_BYTES + slots * SLOT_BYTES
-    return wanted if room is None else max(min(wanted, room - OWN_BYTES), room // 2)
+    return wanted if room is None else min(wanted, max(room - OWN_BYTES, room // 2))
 
 
 def enter(mode: netns.Mode) -> Isolation:
