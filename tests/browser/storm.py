@@ -22,7 +22,6 @@ from watercolour.api.errors import InfrastructureError
 from watercolour.api.rollout import Violation
 from watercolour.local.guard import descendants
 from watercolour.local.processes import Service, Supervisor
-from watercolour.local.run import START_SECONDS
 from watercolour.render import procfs
 from watercolour.render.dispatcher import Counts, Dispatcher
 from watercolour.render.result import SketchFault
@@ -32,6 +31,9 @@ VICTIMS = ("browser", "renderer", "gpu-process", "worker")
 
 #: Seconds between two looks at whether a renderer has died.
 LOOK_SECONDS = 0.1
+
+#: Seconds in which every renderer has to be ready at first, on a machine that is busy.
+READY_SECONDS = 600.0
 
 #: Restarts in one storm; more than there are kills.
 RESTARTS = 100_000
@@ -86,7 +88,7 @@ def renderers(
     with Supervisor(folder) as supervisor:
         for name in names:
             supervisor.start(Service(name, command, restarts=RESTARTS))
-        supervisor.wait_ready(names, START_SECONDS)
+        supervisor.wait_ready(names, READY_SECONDS)
         keeper = threading.Thread(target=keep, args=(supervisor,))
         keeper.start()
         try:
