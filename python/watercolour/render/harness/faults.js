@@ -105,10 +105,27 @@
     }
     own.note(error ?? read("message"), inSketch ? at : NOWHERE);
   });
+  // The browser reports rejections in their order in a task of its own: when it has come to ours,
+  // it has told of all that the sketch left behind.
+  const marker = Object.freeze({ __proto__: null });
+  const { reject } = Promise;
+  const RealPromise = Promise;
+  let settled = () => {};
+  own.settle = (then) => {
+    settled = then;
+    apply(reject, RealPromise, [marker]);
+  };
   window.addEventListener("unhandledrejection", (event) => {
     if (!event.isTrusted) return;
-    own.note(apply(reasonOf, event, []));
+    const reason = apply(reasonOf, event, []);
     apply(preventDefault, event, []);
+    if (reason === marker) {
+      const then = settled;
+      settled = () => {};
+      then();
+      return;
+    }
+    own.note(reason);
     // p5 does not await its own start: a rejected setup shows up here and nowhere else.
     if (own.stage === "setup") own.later(() => own.finish());
   });

@@ -116,16 +116,18 @@
       // p5.brush composes in its postdraw hook, so pixels are read in a later task.
       later(async () => {
         if (instance && own.stage === "setup") await flush(instance);
-        let result;
-        try {
-          result = outcome();
-        } catch (error) {
-          own.blame("render_failed", "The sketch took apart what its painting is read with.");
-          const { shapes, errors, unlisted, fault } = own;
-          result = { shapes, errors, unlisted, timings, fault, lost: false, replay: null };
-        }
-        timings.total = now() - timings.start;
-        send(result);
+        own.settle(() => {
+          let result;
+          try {
+            result = outcome();
+          } catch {
+            own.blame("render_failed", "The sketch took apart what its painting is read with.");
+            const { shapes, errors, unlisted, fault } = own;
+            result = { shapes, errors, unlisted, timings, fault, lost: false, replay: null };
+          }
+          timings.total = now() - timings.start;
+          send(result);
+        });
       });
     };
     P5.lifecycleHooks.presetup.push(function () {
