@@ -171,7 +171,8 @@ MEMORY_BOMBS = (
     _memory(
         "copies",
         "structured copies",
-        "const all = []; const one = new Uint8Array(1e8).fill(1); for (;;) all.push(structuredClone(one));",
+        "const all = []; const one = new Uint8Array(1e8).fill(1); for (;;)"
+        " all.push(structuredClone(one));",
     ),
     _memory(
         "canvases",
@@ -184,7 +185,8 @@ MEMORY_BOMBS = (
     _memory(
         "textures",
         "memory of the process that all pages share",
-        "const gl = drawingContext; const all = []; const fill = new Uint8Array(4096 * 4096 * 4).fill(7);"
+        "const gl = drawingContext; const all = []; const fill = new Uint8Array(4096 * 4096 *"
+        " 4).fill(7);"
         " for (;;) { const t = gl.createTexture(); all.push(t); gl.bindTexture(gl.TEXTURE_2D, t);"
         " gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 4096, 4096, 0, gl.RGBA, gl.UNSIGNED_BYTE, fill);"
         " gl.finish(); if (gl.isContextLost()) break; }",
@@ -216,7 +218,7 @@ MEMORY_BOMBS = (
         "const all = []; for (let i = 0; i < 40; i++)"
         ' all.push(document.createElement("canvas").getContext("webgl2"));',
         gate="external_access",
-        ends=frozenset({"render_failed", "painted"}),
+        ends=frozenset({"render_failed", "painted", "canvas_out_of_bounds"}),
     ),
     _memory(
         "blobs",
@@ -236,7 +238,8 @@ MEMORY_BOMBS = (
     _memory(
         "shared memory",
         "memory shared with nobody",
-        "const all = []; for (;;) { const s = new WebAssembly.Memory({ initial: 16384, maximum: 16384 });"
+        "const all = []; for (;;) { const s = new WebAssembly.Memory({ initial: 16384, maximum:"
+        " 16384 });"
         " new Uint8Array(s.buffer).fill(1); all.push(s); }",
         gate="dynamic_code",
     ),
@@ -261,7 +264,8 @@ MEMORY_BOMBS = (
     _memory(
         "console",
         "memory of the process that drives the browser",
-        'const text = "x".repeat(1e6); for (let i = 0; i < 400; i++) console.log(text + i, { text });',
+        'const text = "x".repeat(1e6); for (let i = 0; i < 400; i++) console.log(text + i, {'
+        " text });",
         ends=frozenset({"painted"}),
         twin=True,
     ),
@@ -295,8 +299,10 @@ MEMORY_BOMBS = (
     _memory(
         "elements nested without end",
         "the stack of the browser's own code",
-        'let at = document.body; for (let i = 0; i < 2e5; i++) { const d = document.createElement("div");'
-        " at.append(d); at = d; } document.body.style.display = 'block'; document.body.cloneNode(true);"
+        "let at = document.body; for (let i = 0; i < 2e5; i++) { const d ="
+        ' document.createElement("div");'
+        " at.append(d); at = d; } document.body.style.display = 'block';"
+        " document.body.cloneNode(true);"
         " document.body.offsetHeight; document.body.normalize(); void document.body.outerHTML;",
         gate="external_access",
         ends=frozenset({"painted", "render_failed", "sketch_timeout", "sketch_oom"}),
@@ -305,99 +311,4 @@ MEMORY_BOMBS = (
 )
 
 
-def _source(name: str, tries: str, source: str, gate: str, **more: object) -> Attack:
-    options: dict[str, object] = {"cpu_s": 20.0, **more}
-    return Attack("source", name, tries, source, gate, **options)  # type: ignore[arg-type]
-
-
-ANY = frozenset(
-    {
-        "painted",
-        "render_failed",
-        "syntax_error",
-        "sketch_timeout",
-        "sketch_oom",
-        "missing_entry_points",
-    }
-)
-SOURCES = (
-    _source(
-        "five megabytes",
-        "a text too long to read",
-        framed(head="// " + "x" * 5_000_000),
-        "too_long",
-        browser=False,
-    ),
-    _source("a hundred thousand brackets", "a stack overflow", "[" * 100_000, "too_long", ends=ANY),
-    _source(
-        "forty thousand brackets",
-        "a stack overflow below the limit of length",
-        framed("[" * 20_000 + "]" * 20_000 + ";"),
-        "too_long",
-        ends=ANY,
-    ),
-    _source(
-        "nested functions",
-        "a scope in a scope",
-        framed("(() => {" * 4_000 + "})()" * 4_000 + ";"),
-        "too_long",
-        ends=ANY,
-    ),
-    _source(
-        "nested templates",
-        "a text in a text",
-        framed("`${" * 5_000 + "1" + "}`" * 5_000 + ";"),
-        "too_long",
-        ends=ANY,
-    ),
-    _source(
-        "a sum of ten thousand",
-        "a tree as deep as it is long",
-        framed("const n = " + "1+" * 10_000 + "1;"),
-        "too_long",
-        ends=ANY,
-    ),
-    _source(
-        "a name of a million letters",
-        "a name too long to read",
-        framed("const " + "x" * 1_000_000 + " = 1;"),
-        "too_long",
-        browser=False,
-    ),
-    _source(
-        "a long name",
-        "a name as long as the service lets it be",
-        framed("const " + "x" * 190_000 + " = 1;"),
-        "too_long",
-        twin=True,
-    ),
-    _source("nothing", "an empty sketch", " ", "missing_entry_points", ends=ANY),
-    _source(
-        "binary", "bytes that are no text", "\x00\x01\x02\x7fELF\x00\xff", "syntax_error", ends=ANY
-    ),
-    _source(
-        "vertex that is not a number",
-        "a shape at NaN",
-        framed(
-            draw="brush.fill('red', 99); brush.beginShape(0.5); brush.vertex(NaN, 1);"
-            " brush.vertex(Infinity, NaN); brush.vertex(-1e308, 1e308); brush.endShape(true);"
-        ),
-        "",
-        admitted="numbers are known only when the sketch runs: the harness notes the error",
-        ends=frozenset({"painted", "render_failed", "sketch_timeout"}),
-        cpu_s=3.0,
-    ),
-    _source(
-        "circle of an infinite radius",
-        "a shape without end",
-        framed(
-            draw="brush.fill('red', 99); brush.circle(0, 0, Infinity); brush.circle(0, 0, 1e9);"
-        ),
-        "",
-        admitted="numbers are known only when the sketch runs: the CPU budget decides",
-        ends=frozenset({"painted", "render_failed", "sketch_timeout", "sketch_oom"}),
-        cpu_s=3.0,
-    ),
-)
-
-BURNING = (*TIME, *MEMORY_BOMBS, *SOURCES)
+BURNING = (*TIME, *MEMORY_BOMBS)

@@ -7,9 +7,19 @@ from tests.security.burning import BURNING
 from tests.security.escapes import ESCAPES
 from tests.security.network import NETWORK
 from tests.security.probing import PROBES
+from tests.security.sources import SOURCES
+from tests.security.storage import STORAGE
 from tests.security.tampering import TAMPERINGS
 
-ATTACKS: tuple[Attack, ...] = (*NETWORK, *BURNING, *TAMPERINGS, *ESCAPES, *PROBES)
+ATTACKS: tuple[Attack, ...] = (
+    *NETWORK,
+    *BURNING,
+    *SOURCES,
+    *TAMPERINGS,
+    *STORAGE,
+    *ESCAPES,
+    *PROBES,
+)
 
 
 def label(attack: Attack) -> str:

@@ -1,4 +1,4 @@
-"""Ways out of the frame and into the next painting: storage, dialogs, workers, pages, markup."""
+"""Ways out of the frame: dialogs, workers, pages, markup."""
 
 from __future__ import annotations
 
@@ -11,112 +11,6 @@ LEFT = frozenset({"render_failed"})
 def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: object) -> Attack:
     return Attack(kind, name, tries, framed(code), gate, **more)  # type: ignore[arg-type]
 
-
-def _store(name: str, tries: str, look: str, leave: str, gate: str = EXTERNAL) -> Attack:
-    """Looks for what an earlier painting left, then leaves something for the next."""
-    found = f'if ({look}) {{ window.found = true; throw new Error("BREACH"); }}'
-    code = f'try {{ {found} }} catch (e) {{ if (e.message === "BREACH") throw e; }} {tried(leave)}'
-    return _attack("storage", name, tries, code, gate, twin=True, steady=True)
-
-
-STORAGE = (
-    _store(
-        "localStorage", "a note", 'localStorage.getItem("a")', 'localStorage.setItem("a", "b");'
-    ),
-    _store(
-        "sessionStorage",
-        "a note",
-        'sessionStorage.getItem("a")',
-        'sessionStorage.setItem("a", "b");',
-    ),
-    _store("cookie", "a note", "document.cookie", 'document.cookie = "a=b";'),
-    _store(
-        "indexedDB",
-        "a data base",
-        "(await indexedDB.databases()).length",
-        'indexedDB.open("a", 1); await new Promise((go) => setTimeout(go, 50));',
-    ),
-    _store(
-        "caches",
-        "a cache of answers",
-        '(await caches.keys()).length || (await caches.match("/a"))',
-        'await (await caches.open("a")).put("/a", new Response("b"));',
-    ),
-    _store(
-        "private files",
-        "a file system of its own",
-        '(await navigator.storage.getDirectory()).getFileHandle("a")',
-        'await (await navigator.storage.getDirectory()).getFileHandle("a", { create: true });',
-    ),
-    _store("window.name", "a frame's name", "window.name", 'window.name = "kept";', TAMPERING),
-    _store(
-        "history.state", "a visited place", "history.state", 'history.replaceState("kept", "");'
-    ),
-    _store(
-        "globals",
-        "a variable that stays",
-        "window.kept || Object.prototype.kept || Math.kept",
-        "window.kept = 1; Object.prototype.kept = 1; Math.kept = 1; p5.prototype.kept = 1;",
-        TAMPERING,
-    ),
-    _store(
-        "globals of the parent",
-        "a variable of the page that stays",
-        "parent.kept || top.kept",
-        "parent.kept = 1; top.kept = 1; parent.name = 'kept'; top.document.title = 'kept';",
-        TAMPERING,
-    ),
-    _store(
-        "broadcast",
-        "a channel between paintings",
-        "await new Promise((go) => { const c = new BroadcastChannel('a'); c.onmessage = () => go(1);"
-        " c.postMessage('here?'); setTimeout(() => go(0), 30); })",
-        "const c = new BroadcastChannel('a'); c.onmessage = () => c.postMessage('here');"
-        " (window.kept ||= []).push(c);",
-    ),
-    _store(
-        "lock",
-        "a lock that is held",
-        "(await navigator.locks.query()).held.length",
-        "navigator.locks.request('a', () => new Promise(() => {}));",
-    ),
-    _store(
-        "shared worker",
-        "a worker that outlives its page",
-        "await new Promise((go) => { const w = new SharedWorker('data:text/javascript,let n=0;onconnect="
-        "e=>e.ports[0].postMessage(n++)', 'a'); w.port.onmessage = (e) => go(e.data); w.onerror = () => go(0); })",
-        "0;",
-    ),
-    _store(
-        "library's text",
-        "a library that the next painting gets",
-        "p5.prototype.circle === 1 || p5.prototype.fill.kept",
-        "p5.prototype.fill.kept = 1; brush.circle.kept = 1;"
-        " const s = document.createElement('script'); s.src = parent.location?.href + '/libraries.js';",
-        TAMPERING,
-    ),
-    _store(
-        "script of the host",
-        "the host's own script, run by the sketch",
-        "typeof LIBRARIES !== 'undefined' && LIBRARIES.kept",
-        "const s = document.createElement('script'); s.src = new URL('/libraries.js', document.baseURI);"
-        " document.head.append(s); await new Promise((go) => { s.onload = s.onerror = go; });",
-    ),
-    _attack(
-        "storage",
-        "pixels of an earlier painting",
-        "what the graphics memory still holds",
-        "const gl = drawingContext; const t = gl.createTexture(); gl.bindTexture(gl.TEXTURE_2D, t);"
-        " gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 512, 512, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);"
-        " const f = gl.createFramebuffer(); gl.bindFramebuffer(gl.FRAMEBUFFER, f);"
-        " gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, t, 0);"
-        " const got = new Uint8Array(512 * 512 * 4);"
-        " gl.readPixels(0, 0, 512, 512, gl.RGBA, gl.UNSIGNED_BYTE, got);"
-        " gl.bindFramebuffer(gl.FRAMEBUFFER, null); gl.bindTexture(gl.TEXTURE_2D, null);"
-        ' if (got.some((v) => v)) throw new Error("BREACH");',
-        TAMPERING,
-    ),
-)
 
 DIALOGS = (
     _attack(
@@ -139,7 +33,8 @@ DIALOGS = (
         "dialog",
         "question before leaving",
         "a question that nobody answers",
-        'addEventListener("beforeunload", (e) => { e.preventDefault(); e.returnValue = "stay"; return "stay"; });'
+        'addEventListener("beforeunload", (e) => { e.preventDefault(); e.returnValue = "stay";'
+        ' return "stay"; });'
         ' onbeforeunload = () => "stay"; window.onunload = () => { bare; };',
         TAMPERING,
         twin=True,
@@ -170,7 +65,8 @@ WORKERS = (
         "worker",
         "worker out of a text",
         "a thread of its own",
-        "await new Promise((go) => { try { const w = new Worker(URL.createObjectURL(new Blob([`postMessage(1)`])));"
+        "await new Promise((go) => { try { const w = new Worker(URL.createObjectURL(new"
+        " Blob([`postMessage(1)`])));"
         " w.onmessage = () => { window.breached = 1; go(); }; w.onerror = go; } catch { go(); } });"
         ' if (window.breached) throw new Error("BREACH");',
         EXTERNAL,
@@ -180,10 +76,10 @@ WORKERS = (
         "worker",
         "worker of a data address",
         "a thread of its own",
-        BARE
-        + "await bare(`new Promise((go) => { const w = new Worker('data:text/javascript,postMessage(1)');"
-        " w.onmessage = () => { window.breached = 1; go(); }; w.onerror = go; } catch { go(); } });"
-        ' if (window.breached) throw new Error("BREACH");',
+        BARE + "await bare(`new Promise((go) => { const w = new"
+        " Worker('data:text/javascript,postMessage(1)');"
+        " w.onmessage = () => go(7); w.onerror = () => go(0); })`).then((got) => {"
+        ' if (got === 7) throw new Error("BREACH"); });',
         EXTERNAL,
         twin=True,
     ),
@@ -238,7 +134,8 @@ PAGES = (
         "page",
         "refresh by markup",
         "another page",
-        'document.head.insertAdjacentHTML("beforeend", "<meta http-equiv=refresh content=\'0;url=$URL\'>");',
+        'document.head.insertAdjacentHTML("beforeend", "<meta http-equiv=refresh'
+        " content='0;url=$URL'>\");",
         EXTERNAL,
         ends=LEFT | {"painted"},
     ),
@@ -273,9 +170,12 @@ PAGES = (
         "frame without a sandbox",
         "rights that the frame itself lacks",
         'const f = document.createElement("iframe"); f.sandbox = "allow-scripts allow-same-origin'
-        ' allow-popups allow-modals allow-top-navigation"; f.srcdoc = "<script>try { top.document; parent.breached'
-        ' = 1 } catch {} try { localStorage; parent.breached = 1 } catch {} open(`$URL`)<\\/script>";'
-        " document.body.append(f); await new Promise((go) => { f.onload = go; setTimeout(go, 500); });"
+        ' allow-popups allow-modals allow-top-navigation"; f.srcdoc = "<script>try {'
+        " top.document; parent.breached"
+        " = 1 } catch {} try { localStorage; parent.breached = 1 } catch {}"
+        ' open(`$URL`)<\\/script>";'
+        " document.body.append(f); await new Promise((go) => { f.onload = go; setTimeout(go,"
+        " 500); });"
         ' if (window.breached) throw new Error("BREACH");',
         EXTERNAL,
         twin=True,
@@ -285,7 +185,8 @@ PAGES = (
         "frame of the parent's address",
         "the host's origin",
         'const f = document.createElement("iframe"); f.src = new URL("/host", document.baseURI);'
-        " document.body.append(f); await new Promise((go) => { f.onload = go; setTimeout(go, 300); });"
+        " document.body.append(f); await new Promise((go) => { f.onload = go; setTimeout(go,"
+        " 300); });"
         " try { f.contentWindow.document.body; window.breached = 1; } catch {}"
         ' if (window.breached && f.contentWindow.LIBRARIES) throw new Error("BREACH");',
         EXTERNAL,
@@ -375,8 +276,10 @@ MARKUP = (
         "markup",
         "policy of its own",
         "a policy that allows more",
-        'document.head.insertAdjacentHTML("beforeend", "<meta http-equiv=Content-Security-Policy content=\\"default-src'
-        " * 'unsafe-eval' 'unsafe-inline' data: blob:\\\">\"); try { eval('window.breached = 1'); } catch {}"
+        'document.head.insertAdjacentHTML("beforeend", "<meta http-equiv=Content-Security-Policy'
+        ' content=\\"default-src'
+        " * 'unsafe-eval' 'unsafe-inline' data: blob:\\\">\"); try { eval('window.breached ="
+        " 1'); } catch {}"
         ' if (window.breached) throw new Error("BREACH");',
         CODE,
         twin=True,
@@ -392,8 +295,10 @@ MARKUP = (
             '(async () => {}).constructor("window.breached = 1")();',
             'setTimeout("window.breached = 1", 0);',
             'await import("data:text/javascript,window.breached=1");',
-            'await import(URL.createObjectURL(new Blob(["window.breached=1"], { type: "text/javascript" })));',
-            "await new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])); window.breached = 1;",
+            'await import(URL.createObjectURL(new Blob(["window.breached=1"], { type:'
+            ' "text/javascript" })));',
+            "await new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));"
+            " window.breached = 1;",
         )
         + "await new Promise((go) => setTimeout(go, 50));"
         ' if (window.breached) throw new Error("BREACH");',
@@ -410,9 +315,9 @@ MARKUP = (
             'if ((await bare("Function(`return 1`)()")) === 1) window.breached = 1;',
         )
         + 'if (window.breached) throw new Error("BREACH");',
-        CODE,
+        EXTERNAL,
         twin=True,
     ),
 )
 
-ESCAPES = (*STORAGE, *DIALOGS, *WORKERS, *PAGES, *MARKUP)
+ESCAPES = (*DIALOGS, *WORKERS, *PAGES, *MARKUP)

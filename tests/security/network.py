@@ -6,6 +6,16 @@ from tests.security.attack import BARE, Attack, element, framed, tried
 
 EXTERNAL = "external_access"
 
+PEER = (
+    "const peer = new RTCPeerConnection({ iceServers: [{ urls: ['stun:$HOST', 'turn:$HOST',"
+    " 'turn:$HOST?transport=tcp'], username: 'a', credential: 'b' }] });"
+    " peer.createDataChannel('c')"
+)
+OFFER = (
+    "await peer.setLocalDescription(await peer.createOffer());"
+    " await new Promise((go) => { peer.onicegatheringstatechange = go; })"
+)
+
 
 def _attack(name: str, tries: str, code: str, gate: str = EXTERNAL, **more: object) -> Attack:
     options: dict[str, object] = {"twin": True, **more}
@@ -18,7 +28,9 @@ def _p5(call: str) -> str:
 
 NETWORK = (
     _attack(
-        "fetch", "a request", tried('await fetch("$URL");', 'fetch("$URL", {mode: "no-cors"});')
+        "fetch",
+        "a request",
+        tried('await fetch("$URL");', 'await fetch("$URL", {mode: "no-cors"});'),
     ),
     _attack(
         "fetch later",
@@ -98,7 +110,8 @@ NETWORK = (
         "font of CSS",
         "a font's address",
         tried(
-            'document.head.insertAdjacentHTML("beforeend", "<style>@font-face { font-family: f; src:'
+            'document.head.insertAdjacentHTML("beforeend", "<style>@font-face { font-family: f;'
+            " src:"
             ' url($URL); } body { font-family: f; }</style>"); document.body.append("x");'
         ),
     ),
@@ -106,7 +119,8 @@ NETWORK = (
         "FontFace",
         "a font's address",
         tried(
-            'const face = new FontFace("f", "url($URL)"); document.fonts.add(face); await face.load();'
+            'const face = new FontFace("f", "url($URL)"); document.fonts.add(face); await'
+            " face.load();"
         ),
     ),
     _attack(
@@ -115,14 +129,9 @@ NETWORK = (
         "\n".join(
             [
                 BARE,
-                *(
-                    tried(
-                        f"const peer = new ({page}).RTCPeerConnection({{ iceServers: [{{ urls: ["
-                        '"stun:$HOST", "turn:$HOST?transport=tcp", "turn:$HOST"], username: "a",'
-                        ' credential: "b" }] }); peer.createDataChannel("c");'
-                        " await peer.setLocalDescription(await peer.createOffer());"
-                    )
-                    for page in ("window", "bare()")
+                tried(
+                    f"{PEER}; {OFFER};",
+                    f"await bare(`({{ async go() {{ {PEER}; {OFFER}; }} }}).go()`);",
                 ),
             ]
         ),
@@ -132,7 +141,8 @@ NETWORK = (
         "datagrams to a server",
         BARE
         + tried(
-            'new WebTransport("https://$HOST/");', 'new (bare().WebTransport)("https://$HOST/");'
+            'new WebTransport("https://$HOST/");',
+            "await bare(`new WebTransport('https://$HOST/').ready`);",
         ),
     ),
     _attack(
@@ -165,7 +175,8 @@ NETWORK = (
         tried(
             element("link", rel="dns-prefetch", href="//prefetch.$NAME"),
             'document.head.insertAdjacentHTML("beforeend",'
-            " \"<meta http-equiv=x-dns-prefetch-control content=on><a href='//anchor.$NAME'>a</a>\");",
+            ' "<meta http-equiv=x-dns-prefetch-control content=on><a'
+            " href='//anchor.$NAME'>a</a>\");",
         ),
     ),
     _attack(
@@ -181,9 +192,11 @@ NETWORK = (
         "form",
         "a form that is sent",
         tried(
-            'document.body.insertAdjacentHTML("beforeend", "<form action=$URL><input name=a></form>");'
+            'document.body.insertAdjacentHTML("beforeend", "<form action=$URL><input'
+            ' name=a></form>");'
             " document.forms[0].submit();",
-            'document.body.insertAdjacentHTML("beforeend", "<form action=$URL target=_blank></form>");'
+            'document.body.insertAdjacentHTML("beforeend", "<form action=$URL'
+            ' target=_blank></form>");'
             " document.forms[1].requestSubmit();",
         ),
     ),
@@ -194,16 +207,18 @@ NETWORK = (
             'document.body.insertAdjacentHTML("beforeend",'
             " \"<a id=a href='#here' ping=$URL attributionsrc=$URL>a</a>\");"
             ' document.getElementById("a").click();',
-            'document.body.insertAdjacentHTML("beforeend", "<a id=b href=$URL target=_blank>b</a>");'
+            'document.body.insertAdjacentHTML("beforeend", "<a id=b href=$URL'
+            ' target=_blank>b</a>");'
             ' document.getElementById("b").click();',
             'document.body.insertAdjacentHTML("beforeend", "<a id=c href=$URL download>c</a>");'
             ' document.getElementById("c").click();',
         ),
+        ends=frozenset({"painted", "render_failed"}),
     ),
     _attack(
         "window.open",
         "a window with an address",
-        BARE + tried('window.open("$URL");', 'bare().open("$URL");', 'parent.open("$URL");'),
+        BARE + tried('window.open("$URL");', "await bare(`open('$URL')`);", 'parent.open("$URL");'),
         gate="harness_tampering",
     ),
     _attack(
@@ -248,7 +263,8 @@ NETWORK = (
         "reports of a policy",
         "a report of what a policy of its own forbids",
         tried(
-            'document.head.insertAdjacentHTML("beforeend", "<meta http-equiv=Content-Security-Policy'
+            'document.head.insertAdjacentHTML("beforeend", "<meta'
+            " http-equiv=Content-Security-Policy"
             ' content=\\"img-src \'none\'; report-uri $URL; report-to x\\">");'
             ' new Image().src = "data:image/png;base64,AA";'
         ),
@@ -264,7 +280,8 @@ NETWORK = (
         "identity, payment and icon",
         "files that the browser itself fetches",
         tried(
-            'await Promise.race([navigator.credentials.get({ identity: { providers: [{ configURL: "$URL",'
+            "await Promise.race([navigator.credentials.get({ identity: { providers: [{"
+            ' configURL: "$URL",'
             ' clientId: "1" }] } }), new Promise((go) => setTimeout(go, 50))]);',
             'new PaymentRequest([{ supportedMethods: "$URL" }], { total: { label: "a", amount:'
             ' { currency: "EUR", value: "1" } } }).canMakePayment().catch(() => {});',
@@ -277,17 +294,19 @@ NETWORK = (
         "functions that nobody has taken away",
         BARE
         + tried(
-            'await bare().fetch("$URL");',
-            'bare().navigator.sendBeacon("$URL");',
-            'new (bare().WebSocket)("ws://$HOST/");',
-            'new (bare().Image)().src = "$URL";',
+            "await bare(`fetch('$URL')`);",
+            "await bare(`navigator.sendBeacon('$URL')`);",
+            "await bare(`new WebSocket('ws://$HOST/')`);",
+            "await bare(`(new Image().src = '$URL')`);",
+            "await bare(`location.replace('$URL')`);",
         ),
     ),
     _attack(
         "XML that names another",
         "a style sheet or an entity of XML",
         tried(
-            'const text = `<?xml-stylesheet href="$URL" type="text/xsl"?><!DOCTYPE a SYSTEM "$URL"><a/>`;'
+            'const text = `<?xml-stylesheet href="$URL" type="text/xsl"?><!DOCTYPE a SYSTEM'
+            ' "$URL"><a/>`;'
             ' const xml = new DOMParser().parseFromString(text, "text/xml");'
             " document.body.append(document.importNode(xml.documentElement, true));",
             'document.body.append(Object.assign(document.createElement("iframe"), { src:'

@@ -55,7 +55,8 @@ CLOCKS = (
     _probe(
         "entries",
         "when something was loaded",
-        "performance.mark('a').startTime * 1e4 + performance.getEntries().length * 13 + performance.toJSON().timing.navigationStart",
+        "performance.mark('a').startTime * 1e4 + performance.getEntries().length * 13 +"
+        " performance.toJSON().timing.navigationStart",
         EXTERNAL,
     ),
     _probe("event", "when an event was made", "new Event('a').timeStamp * 1e4", EXTERNAL),
@@ -63,13 +64,15 @@ CLOCKS = (
     _probe(
         "animation frame",
         "when a frame begins",
-        "await new Promise((go) => { requestAnimationFrame((t) => go(t * 1000)); setTimeout(() => go(3), 400); })",
+        "await new Promise((go) => { requestAnimationFrame((t) => go(t * 1000)); setTimeout(()"
+        " => go(3), 400); })",
         TAMPERING,
     ),
     _probe(
         "Intl",
         "the time in words",
-        "new Intl.DateTimeFormat('en', { fractionalSecondDigits: 3, second: 'numeric' }).format().replace('.', '')",
+        "new Intl.DateTimeFormat('en', { fractionalSecondDigits: 3, second: 'numeric'"
+        " }).format().replace('.', '')",
         CODE,
     ),
     _probe(
@@ -90,7 +93,8 @@ CLOCKS = (
     _probe(
         "idle time",
         "how much time is left",
-        "await new Promise((go) => { requestIdleCallback((d) => go(d.timeRemaining() * 1e6)); setTimeout(() => go(1), 300); })",
+        "await new Promise((go) => { requestIdleCallback((d) => go(d.timeRemaining() * 1e6));"
+        " setTimeout(() => go(1), 300); })",
         TAMPERING,
     ),
     _probe("memory in use", "how much is allocated", "performance.memory.usedJSHeapSize", EXTERNAL),
@@ -100,13 +104,14 @@ CLOCKS = (
     _probe(
         "clock of a bare frame",
         "the functions that nobody has changed",
-        f"(() => {{ {BARE} return bare().Date.now(); }})()",
+        f"await (() => {{ {BARE} return bare(`Date.now() + performance.now() * 1e4`); }})()",
         EXTERNAL,
     ),
     _probe(
         "clock of frames in markup",
         "the same by markup",
-        "(() => { document.body.insertAdjacentHTML('beforeend', '<iframe></iframe>'); return document.body.lastChild.contentWindow.performance.now() * 1e4; })()",
+        "(() => { document.body.insertAdjacentHTML('beforeend', '<iframe></iframe>'); return"
+        " document.body.lastChild.contentWindow.performance.now() * 1e4; })()",
         EXTERNAL,
     ),
     _probe("random", "chance", "Math.random() * 1e6 + random() * 1e6 + noise(3) * 1e6"),
@@ -130,7 +135,9 @@ CLOCKS = (
     _probe(
         "keys",
         "chance of the machine",
-        "await crypto.subtle.generateKey({ name: 'AES-GCM', length: 128 }, true, ['encrypt']).then((k) => crypto.subtle.exportKey('raw', k)).then((r) => new Uint32Array(r)[0])",
+        "await crypto.subtle.generateKey({ name: 'AES-GCM', length: 128 }, true,"
+        " ['encrypt']).then((k) => crypto.subtle.exportKey('raw', k)).then((r) => new"
+        " Uint32Array(r)[0])",
         EXTERNAL,
     ),
     _probe(
@@ -142,7 +149,8 @@ CLOCKS = (
     _probe(
         "chance of a bare frame",
         "the functions that nobody has changed",
-        f"(() => {{ {BARE} return bare().Math.random() * 1e6 + bare().crypto.getRandomValues(new Uint32Array(1))[0]; }})()",
+        f"await (() => {{ {BARE} return bare(`Math.random() * 1e6"
+        f" + crypto.getRandomValues(new Uint32Array(1))[0]`); }})()",
         EXTERNAL,
     ),
     _probe(
@@ -165,7 +173,8 @@ CLOCKS = (
     _probe(
         "the deadline",
         "what the harness was told",
-        "(() => { for (const k of Object.getOwnPropertyNames(window)) if (/deadline|budget|limits/i.test(k)) throw new Error('BREACH'); return 3; })()",
+        "(() => { for (const k of Object.getOwnPropertyNames(window)) if"
+        " (/deadline|budget|limits/i.test(k)) throw new Error('BREACH'); return 3; })()",
         TAMPERING,
     ),
 )

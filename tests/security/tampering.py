@@ -75,7 +75,8 @@ TAMPER = (
     _tamper(
         "JSON",
         "an answer of its own",
-        f"JSON.stringify = () => '{{}}'; JSON.parse = () => ({FORGED}); Object.prototype.toJSON = () => ({FORGED});",
+        f"JSON.stringify = () => '{{}}'; JSON.parse = () => ({FORGED}); Object.prototype.toJSON"
+        f" = () => ({FORGED});",
     ),
     _tamper(
         "Symbol.iterator",
@@ -126,15 +127,18 @@ TAMPER = (
     _tamper(
         "text functions",
         "an error's text that is no text",
-        "String.prototype.replace = String.prototype.slice = () => ({}); RegExp.prototype.exec = () => ({});"
+        "String.prototype.replace = String.prototype.slice = () => ({}); RegExp.prototype.exec ="
+        " () => ({});"
         " Error.prepareStackTrace = () => ({}); Math.max = () => ({});"
         ' window.String = () => ({}); Promise.reject(new Error("x"));',
     ),
     _tamper(
         "stack traces",
         "the harness's own functions out of a trace",
-        "Error.stackTraceLimit = 99; Error.prepareStackTrace = (e, frames) => { for (const f of frames) {"
-        " const got = f.getFunction?.() || f.getThis?.(); if (got && got !== window && /port|limits|fault/"
+        "Error.stackTraceLimit = 99; Error.prepareStackTrace = (e, frames) => { for (const f of"
+        " frames) {"
+        " const got = f.getFunction?.() || f.getThis?.(); if (got && got !== window &&"
+        " /port|limits|fault/"
         '.test(String(got))) throw new Error("BREACH"); } return ""; };'
         " try { createCanvas(1, 1, WEBGL); } catch {}",
         ends=FAULT | {"canvas_out_of_bounds"},
@@ -143,7 +147,8 @@ TAMPER = (
         "p5 itself",
         "a library that answers for the harness",
         "for (const key of Object.getOwnPropertyNames(p5.prototype)) try {"
-        " if (/^_|redraw|createCanvas|pixelDensity/.test(key)) p5.prototype[key] = () => 0; } catch {}",
+        " if (/^_|redraw|createCanvas|pixelDensity/.test(key)) p5.prototype[key] = () => 0; }"
+        " catch {}",
     ),
     _tamper(
         "hooks of the library",
@@ -160,14 +165,16 @@ TAMPER = (
     _tamper(
         "message to itself",
         "a job of its own",
-        'addEventListener("message", (e) => { if (e.source === parent && e.ports[0]) throw new Error("BREACH"); });'
+        'addEventListener("message", (e) => { if (e.source === parent && e.ports[0]) throw new'
+        ' Error("BREACH"); });'
         f' const c = new MessageChannel(); postMessage({FORGED}, "*", [c.port2]);',
         twin=True,
     ),
     _tamper(
         "message to the host",
         "a result of its own",
-        f'for (let i = 0; i < 99; i++) {{ parent.postMessage({FORGED}, "*"); top.postMessage("ready", "*"); }}',
+        f'for (let i = 0; i < 99; i++) {{ parent.postMessage({FORGED}, "*");'
+        f' top.postMessage("ready", "*"); }}',
         twin=True,
     ),
     _tamper(
@@ -181,20 +188,23 @@ TAMPER = (
     _tamper(
         "loss of the context",
         "a failure that looks like the machine's",
-        "setTimeout(() => {}, 0); const lose = (gl) => gl?.getExtension('WEBGL_lose_context')?.loseContext();"
-        " const get = HTMLCanvasElement.prototype.getContext; HTMLCanvasElement.prototype.getContext ="
-        " function (...a) { const gl = get.apply(this, a); setTimeout(() => lose(gl), 0); return gl; };",
+        "setTimeout(() => {}, 0); const lose = (gl) =>"
+        " gl?.getExtension('WEBGL_lose_context')?.loseContext();"
+        " const get = HTMLCanvasElement.prototype.getContext;"
+        " HTMLCanvasElement.prototype.getContext ="
+        " function (...a) { const gl = get.apply(this, a); setTimeout(() => lose(gl), 0); return"
+        " gl; };",
         ends=FAULT,
     ),
     _attack(
         "tampering",
-        "loss of the context by a bare function",
-        "the same with a function that nobody has taken away",
+        "loss of the context by contexts of other frames",
+        "the same where nobody counts them",
         framed(
-            BARE + "const bared = bare().WebGL2RenderingContext.prototype.getExtension;"
-            " bared.call(drawingContext, 'WEBGL_lose_context')?.loseContext();"
+            BARE + "for (let i = 0; i < 24; i++) await bare("
+            '"(window.kept = document.createElement(`canvas`).getContext(`webgl2`)) && 1");'
         ),
-        TAMPERING,
+        EXTERNAL,
         ends=FAULT,
     ),
     _attack(
@@ -202,7 +212,8 @@ TAMPER = (
         "end of its own process",
         "a failure that looks like the machine's",
         framed(
-            'location.href = "chrome://crash"; top.location = "chrome://kill"; open("chrome://hang");'
+            'location.href = "chrome://crash"; top.location = "chrome://kill";'
+            ' open("chrome://hang");'
             ' document.body.innerHTML = "<iframe src=chrome://gpucrash></iframe>";'
         ),
         TAMPERING,
@@ -232,7 +243,8 @@ SMUGGLED = (
         "a picture of its own in place of the painting",
         framed(
             'const other = document.createElement("canvas"); other.width = other.height = 128;'
-            ' other.getContext("2d").fillText("ROSE", 10, 50); document.body.replaceChildren(other);'
+            ' other.getContext("2d").fillText("ROSE", 10, 50);'
+            " document.body.replaceChildren(other);"
             ' document.querySelector = () => other; other.id = "defaultCanvas0";'
         ),
         EXTERNAL,
@@ -253,7 +265,8 @@ SMUGGLED = (
         "canvas as a texture",
         "a word by way of a 2D canvas",
         framed(
-            last='const c = new OffscreenCanvas(64, 64); c.getContext("2d").fillText("ROSE", 5, 40);'
+            last='const c = new OffscreenCanvas(64, 64); c.getContext("2d").fillText("ROSE", 5,'
+            " 40);"
             " texture(new p5.Graphics(64, 64)); plane(64);"
         ),
         EXTERNAL,
@@ -298,7 +311,8 @@ SMUGGLED = (
         "brush with a tip of text",
         "a brush whose tip is a word",
         framed(
-            'brush.add("words", { type: "custom", weight: 9, vibration: 0, definition: 1, quality: 1,'
+            'brush.add("words", { type: "custom", weight: 9, vibration: 0, definition: 1,'
+            " quality: 1,"
             ' opacity: 99, spacing: 1, blend: false, pressure: { type: "standard", curve: [1, 1],'
             ' min_max: [1, 1] }, tip: (at) => at.text("rose", 0, 0) });'
         ),
@@ -319,7 +333,8 @@ SMUGGLED = (
         "half characters in a text that others must store",
         framed(draw='throw new Error("\\ud800 \\udfff \\u0000 \\u202e" + "x".repeat(1e6));'),
         "",
-        admitted="an error's text is the sketch's own; the harness cuts it and makes it well formed",
+        admitted="an error's text is the sketch's own; the harness cuts it and makes it well"
+        " formed",
         ends=frozenset({"painted", "render_failed"}),
     ),
     _attack(

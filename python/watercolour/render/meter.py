@@ -36,6 +36,10 @@ class Meter:
         """The processes that hold the graphics of every page; one, unless it is being replaced."""
         return frozenset(pid for pid in self.shared if procfs.kind(pid) == "gpu-process")
 
+    def graphics_seconds(self) -> float:
+        """CPU seconds of :meth:`painters`."""
+        return sum(procfs.cpu_seconds(pid) or 0.0 for pid in self.painters())
+
     def tick(self) -> None:
         """Share out what has passed since the last tick."""
         passed = 0.0

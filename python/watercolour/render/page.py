@@ -35,6 +35,9 @@ SAMPLE_SECONDS = 0.1
 #: what the shared ones have grown by since it began.
 MEMORY_LIMIT = 900 * 2**20
 
+#: CPU seconds within which the graphics process has done with a page that is dead.
+LINGER_CPU_SECONDS = 0.5
+
 #: Seconds after which the browser has told how a page's process ended.
 DEATH_SECONDS = 0.5
 
@@ -83,6 +86,7 @@ class Page:
         self.painted = 0
         self._meter = meter
         self._deaths = deaths
+        self._graphic = False  # whether the sketch has used its time up in the graphics process
         self._crashed = asyncio.Event()
         self._base = procfs.resident_bytes(pid) or 0
         self._peak = self._base
@@ -95,6 +99,21 @@ class Page:
         """SIGKILL the page's process: nothing else ends a loop for sure."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+
+    async def lingers(self) -> bool:
+        """Whether the graphics process goes on with what this page, now dead, has asked of it.
+
+        That may take minutes and would be charged to the next sketch. Whose work it is cannot be
+        told while others paint; then the sketch's own way of using its time decides.
+        """
+        began = self._meter.graphics_seconds()
+        while any(map(procfs.runs, self._meter.painters())):
+            if self._meter.charges and not self._graphic:
+                return False
+            if self._meter.graphics_seconds() - began > LINGER_CPU_SECONDS:
+                return True
+            await asyncio.sleep(SAMPLE_SECONDS)
+        return False
 
     async def close(self) -> None:
         """Close the page and what belongs to it; a page that is gone is closed already."""
@@ -202,6 +221,7 @@ class Page:
                 cpu = (procfs.cpu_seconds(self.pid) or own) - own
                 cpu += self._meter.charges.get(id(self), 0.0)
                 if cpu > job.cpu_budget_s:
+                    self._graphic = self._meter.charges.get(id(self), 0.0) > cpu / 2
                     self.kill()
                     raise _timeout(cpu, job.cpu_budget_s)
                 if time.monotonic() - started > job.deadline_s:

@@ -24,7 +24,7 @@ from watercolour.render.wear import Wear
 log = logs.get(__name__)
 
 #: Seconds after which a page that does not come back costs the whole browser.
-REPLACE_SECONDS = 60
+REPLACE_SECONDS = 180
 
 #: Seconds between two attempts to start a browser that does not start: the first and the longest.
 AGAIN_SECONDS, LONGEST_AGAIN_SECONDS = 1.0, 30.0
@@ -283,6 +283,10 @@ class Pool:
 
     async def _replace(self, crew: Crew, old: Slot) -> None:
         """Put a warm page in the place of one whose process is dead already."""
+        if await old.page.lingers():
+            log.warning("a sketch left work behind for minutes; starting the browser again")
+            chromium.kill_tree(crew.browser.process.pid)
+            return
         try:
             async with asyncio.timeout(REPLACE_SECONDS):
                 slot = await self._warmed(crew.browser)

@@ -53,6 +53,16 @@ def children(parent: int) -> list[int]:
     ]
 
 
+def runs(pid: int) -> bool:
+    """Whether any thread of a process runs, or would if it got a CPU."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except FileNotFoundError:
+        return False
+    found = (_read(pid, f"task/{thread}/stat") for thread in threads)
+    return any(text.rpartition(b")")[2].split()[0] == b"R" for text in found if text)
+
+
 def descendants(root: int) -> list[int]:
     """Every live process below ``root``, nearest first, without ``root`` itself."""
     children: dict[int, list[int]] = {}
