@@ -118,7 +118,7 @@ class Stage:
     temporary: Path
     clean: bytes = b""
 
-    async def paint(self, sketch: str, *, cpu_s: float = 15.0, deadline_s: float = 60.0) -> Answer:
+    async def paint(self, sketch: str, *, cpu_s: float = 15.0, deadline_s: float = 300.0) -> Answer:
         """One painting of a sketch, made anew."""
         body = {
             "sketch": sketch,
@@ -185,7 +185,7 @@ _clean: dict[int, bytes] = {}
 @pytest_asyncio.fixture
 async def stage(server: Server, canary: Canary, temporary: Path) -> AsyncIterator[Stage]:
     """All of it, with the honest painting known and the canary near the browser."""
-    async with httpx.AsyncClient(timeout=200, trust_env=False) as http:
+    async with httpx.AsyncClient(timeout=400, trust_env=False) as http:
         made = Stage(server, http, canary, temporary)
         key = server.process.pid
         if key not in _clean:

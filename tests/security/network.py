@@ -298,7 +298,7 @@ NETWORK = (
             "await bare(`navigator.sendBeacon('$URL')`);",
             "await bare(`new WebSocket('ws://$HOST/')`);",
             "await bare(`(new Image().src = '$URL')`);",
-            "await bare(`location.replace('$URL')`);",
+            "bare(`location.replace('$URL')`);",
         ),
     ),
     _attack(
