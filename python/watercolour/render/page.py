@@ -86,6 +86,7 @@ class Page:
         self.painted = 0
         self._meter = meter
         self._deaths = deaths
+        self._graphics = meter.painters()
         self._graphic = False  # whether the sketch has used its time up in the graphics process
         self._crashed = asyncio.Event()
         self._base = procfs.resident_bytes(pid) or 0
@@ -129,10 +130,7 @@ class Page:
         """
         started = time.monotonic()
         own = procfs.cpu_seconds(self.pid) or 0.0
-        if not self._meter.painters():
-            # The one that was known has ended; the browser has started another.
-            self._meter.refresh()
-        graphics = self._meter.painters()
+        self._require_graphics()
         self._meter.open(id(self))
         payload = {
             "sketch": job.sketch,
@@ -154,11 +152,20 @@ class Page:
             raise InfrastructureError(
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
-        if graphics - self._meter.painters():
-            # Whatever the realm says then, of itself or of the sketch, may come from that.
+        self._require_graphics()
+        return _drawn(result, job, cpu, peak, intact=bool(self._graphics))
+
+    def _require_graphics(self) -> None:
+        """Ensure that the graphics process with which the page was opened still runs.
+
+        When it has ended, whatever the realm says, of itself or of the sketch, may come from that:
+        a browser may also refuse its pages the graphics of the next one.
+
+        Raises:
+            InfrastructureError: it has ended (BrowserCrashed).
+        """
+        if self._graphics - self._meter.painters():
             raise _without_graphics()
-        intact = bool(graphics)
-        return _drawn(result, job, cpu, peak, intact=intact)
 
     def _bound(self, used: int) -> None:
         """End the painting if it uses too much memory.
