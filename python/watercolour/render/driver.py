@@ -56,7 +56,7 @@ class Tab(Protocol):
         """Run a script first in every frame, whoever makes it."""
         ...
 
-    def goto(self, url: str) -> Awaitable[Any]:
+    def goto(self, url: str, options: dict[str, Any]) -> Awaitable[Any]:
         """Navigate and wait for the load event."""
         ...
 
@@ -158,7 +158,8 @@ async def open_tab(connection: Connection, url: str, first: str) -> Tab:
     tab.on("dialog", _dismiss)
     script = f"() => {{ {first} }}"
     await call(tab.evaluateOnNewDocument(script), "preparing the page's frames")
-    await call(tab.goto(url), "loading the page")
+    # Without a limit of its own, which is 30 seconds: ours bounds the call.
+    await call(tab.goto(url, {"timeout": 0}), "loading the page")
     for domain in MUTED:
         # A call of the page's own functions needs none of them once the page is loaded.
         session = tab._client  # pyright: ignore[reportPrivateUsage]  # a new one mutes itself alone
