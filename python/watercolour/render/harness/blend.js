@@ -4,8 +4,7 @@
 // the same picture byte for byte.
 //
 // Names of p5.brush's minified scope: q the p5 instance, ft its canvas in pixels, xt draws inside a
-// rectangle, Dn makes p5 set its own shader and blending again. WC_VERTEX and WC_FRAGMENT stand
-// above, from patch.py.
+// rectangle. WC_VERTEX and WC_FRAGMENT stand above, from patch.py.
 
 // A pixel's edge is looked for up to three pixels away, and one pixel beyond the rectangle is
 // shaded with it (a multisampled canvas is cut less sharply): all that must read as empty.
@@ -61,11 +60,16 @@ const wcSend = (gl, mask, rect, width, height) => {
 };
 
 // What p5's own drawing would do besides is not done here: blend in another mode, or stretch what
-// belongs to a canvas of another size.
+// belongs to a canvas of another size. And p5 has to be left as after drawing with its own shader,
+// which the first fill therefore uses: what comes next may count on it (a stroke right after a wash
+// makes p5 miss that another shader is in use, so that the wash is lost; so be it here too).
+let wcFilling = false;
 const wcPlain = () => {
   const gl = q.drawingContext;
   const { width, height } = ft();
   return (
+    wcFilling &&
+    q.shaderProgram?._glProgram &&
     gl.drawingBufferWidth === width &&
     gl.drawingBufferHeight === height &&
     q._renderer.states.curBlendMode === "source-over"
@@ -105,7 +109,11 @@ const wcBlend = (source, mask, rect, color) => {
   gl.activeTexture(gl.TEXTURE1);
   gl.bindTexture(gl.TEXTURE_2D, null);
   gl.bindVertexArray(array);
-  q.resetShader();
-  Dn(q, gl);
   if (depth) gl.enable(gl.DEPTH_TEST);
+  gl.useProgram(q.shaderProgram._glProgram);
+  q.resetShader();
+  const renderer = q._renderer;
+  renderer._curShader = q.shaderProgram;
+  renderer._cachedBlendMode = "source-over";
+  renderer._isBlending = true;
 };

@@ -220,7 +220,9 @@ const wcPaint = (poly, grown, scattered, darker, size, alpha, texture, matrix, c
     }
     if (r % 8 === 0 || r === 19) {
       if (texture !== 0) poly.erase(3 * texture, intensity);
+      wcFilling = true;
       bt.blend(color, true);
+      wcFilling = false;
     }
   }
 };
