@@ -110,6 +110,7 @@ async def reconcile(world: World, key: Key) -> Outcome:
     plan = lifecycle.decide(observed, world.settings)
     try:
         await _look_before_ending(world, run, observed, plan)
+        await _tell_before_ending(world, run, observed, plan)
         trouble, retry_after = await _carry_out(world, run, observed, plan)
     except Stale:
         return Outcome(again=0.0)
@@ -226,6 +227,30 @@ async def _look_before_ending(world: World, run: Run, observed: Observed, plan: 
     known = {(pod.uid, pod.phase) for pod in observed.of(Component.TRAINER)}
     if any((pod.uid, pod.phase) not in known for pod in pods):
         raise Stale
+
+
+async def _tell_before_ending(world: World, run: Run, observed: Observed, plan: Plan) -> None:
+    """Name the trainer's Jobs in the status before they are taken away: afterwards nobody could.
+
+    Raises:
+        ApiError: the API server is out of breath; the Job waits until its record is safe.
+    """
+    told = {attempt.job for attempt in observed.status.attempts}
+    going = {gone.name for gone in plan.remove if gone.kind == "Job"}
+    jobs = {child.uid for child in observed.children if child.kind == "Job" and child.name in going}
+    if run.deleting or jobs <= told:
+        return
+    known = observed.status.model_copy(update={"attempts": plan.status.attempts})
+    try:
+        await world.writer.status(run, reporting.as_written(known))
+    except ApiError as error:
+        if error.status in (404, 409):
+            await world.writer.fresh_run(run)
+            raise Stale from error
+        if errors.trouble(error).reason is Reason.API_UNAVAILABLE:
+            raise
+        # Who may never write a status must not hold GPUs for it.
+        log.warning("ended untold: %s", error)
 
 
 def _with_job(world: World, run: Run, plan: Plan) -> Status:

@@ -131,6 +131,27 @@ def test_what_was_seen_of_a_run_is_never_written_into_another_of_its_name(
     assert attempt["job"] == api.get("Job", "peonies-trainer-1", namespace)["metadata"]["uid"]
 
 
+def test_a_job_is_named_in_the_status_before_it_is_taken_away(
+    story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+) -> None:
+    """An operator that died in between would leave an attempt without any trace of its Job."""
+    writes = calls("apply", names.PLURAL, subresource="status")
+    proxy.inject(Answer(500), writes, times=None)
+    start(through_proxy)
+    story.create(startupDeadlineSeconds=3)
+    proxy.wait_for(writes, count=6, timeout=120)
+    proxy.clear()
+    run = story.until("Failed")
+    (attempt,) = run["status"]["attempts"]
+    told = next(
+        call.number
+        for call in proxy.calls
+        if writes(call) and call.status == 200 and attempt["job"] in str(call.json())
+    )
+    (ended,) = proxy.seen(calls("delete", "jobs"))
+    assert told < ended.number
+
+
 @pytest.mark.parametrize("code", [409, 422])
 def test_a_refused_status_loses_no_condition_and_starts_nothing_twice(
     code: int, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
