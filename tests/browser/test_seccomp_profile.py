@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-FILE = Path(__file__).parents[2] / "charts" / "watercolour" / "files" / "chromium-seccomp.json"
+ROOT = Path(__file__).parents[2]
+FILE = ROOT / "charts" / "watercolour" / "files" / "chromium-seccomp.json"
 RUNC = shutil.which("runc", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 PAGE = (
     "data:text/html,<p id=p></p><script>"
@@ -34,13 +35,20 @@ CHROMIUM = (
     "--dump-dom",
     PAGE,
 )
+#: As the renderer does it, by an interpreter that everybody may run.
+ENTERS = (
+    "/usr/bin/python3",
+    "-c",
+    "import socket; from watercolour.render import netns; print(netns.enter()); "
+    "print([name for _, name in socket.if_nameindex()])",
+)
 #: Namespaces that an unprivileged clone may not make; containerd's own rule.
 NEW_NAMESPACES = 0x7E020000
 
 pytestmark = pytest.mark.skipif(
     RUNC is None or os.geteuid() != 0, reason="needs runc and root: apt-get install runc"
 )
-Run = Callable[[dict[str, Any]], subprocess.CompletedProcess[str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 #: The machine's own root, as the container's. The mount is seen by these processes alone and goes
@@ -50,11 +58,13 @@ MOUNTED = "mount --bind / rootfs && mount -o remount,bind,ro rootfs && exec "
 
 @pytest.fixture
 def contained(tmp_path: Path) -> Run:
-    """Run Chromium in a container under a profile."""
+    """Run Chromium, or another command, in a container under a profile."""
     (tmp_path / "rootfs").mkdir()
 
-    def run(profile: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "config.json").write_text(json.dumps(container(profile)))
+    def run(
+        profile: dict[str, Any], command: tuple[str, ...] = CHROMIUM
+    ) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "config.json").write_text(json.dumps(container(profile, command)))
         start = f"{MOUNTED} {RUNC} run watercolour-{uuid.uuid4().hex[:12]}"
         return subprocess.run(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", start],
@@ -68,7 +78,7 @@ def contained(tmp_path: Path) -> Run:
     return run
 
 
-def container(profile: dict[str, Any]) -> dict[str, Any]:
+def container(profile: dict[str, Any], command: tuple[str, ...]) -> dict[str, Any]:
     """The container's description, as OCI wants it."""
     closed = ["nosuid", "nodev"]
     writable = [*closed, "mode=1777", "size=512m"]
@@ -76,8 +86,11 @@ def container(profile: dict[str, Any]) -> dict[str, Any]:
         "ociVersion": "1.0.2",
         "process": {
             "user": {"uid": 65532, "gid": 65532},
-            "args": CHROMIUM,
-            "env": ["PATH=/usr/bin:/bin", "HOME=/tmp", "XDG_RUNTIME_DIR=/tmp"],
+            "args": command,
+            "env": [
+                *("PATH=/usr/bin:/bin", "HOME=/tmp", "XDG_RUNTIME_DIR=/tmp"),
+                *(f"PYTHONPATH={ROOT / 'python'}", "PYTHONDONTWRITEBYTECODE=1"),
+            ],
             "cwd": "/",
             "capabilities": {},
             "noNewPrivileges": True,
@@ -103,7 +116,13 @@ def test_the_sandbox_starts_and_webgl_paints_under_the_profile(contained: Run) -
     assert '<p id="p">paints</p>' in done.stdout
 
 
-def test_without_the_five_calls_there_is_no_sandbox(contained: Run) -> None:
+def test_the_renderer_has_a_network_of_its_own_under_the_profile(contained: Run) -> None:
+    done = contained(json.loads(FILE.read_text()), ENTERS)
+    assert done.stdout.split("\n") == ["None", "['lo']", ""], done.stderr
+
+
+def without_the_five_calls() -> dict[str, Any]:
+    """The profile as container runtimes have it by default."""
     profile = json.loads(FILE.read_text())
     profile["syscalls"] = [rule for rule in profile["syscalls"] if "unshare" not in rule["names"]]
     masked = {"index": 0, "value": NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
@@ -111,6 +130,15 @@ def test_without_the_five_calls_there_is_no_sandbox(contained: Run) -> None:
         {"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": [masked]},
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},
     ]
-    done = contained(profile)
+    return profile
+
+
+def test_without_the_five_calls_there_is_no_sandbox(contained: Run) -> None:
+    done = contained(without_the_five_calls())
     assert done.returncode != 0
     assert "No usable sandbox" in done.stderr
+
+
+def test_without_the_five_calls_there_is_no_network_of_its_own(contained: Run) -> None:
+    done = contained(without_the_five_calls(), ENTERS)
+    assert done.stdout.split("\n")[0] == "Operation not permitted", done.stderr

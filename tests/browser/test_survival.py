@@ -182,7 +182,8 @@ async def test_the_browser_runs_unprivileged_in_its_own_sandbox(
     server: Server, client: Dispatcher
 ) -> None:
     await client.render(HONEST, seed=1)
-    family = [owner_and_command(pid) for pid in alive(procfs.descendants(server.process.pid))]
+    below = [server.browser(), *procfs.descendants(server.browser())]
+    family = [owner_and_command(pid) for pid in alive(below)]
     assert len(family) > 4
     assert not any(b"--no-sandbox" in command for _, command in family)
     assert 0 not in {owner for owner, _ in family}
