@@ -94,7 +94,7 @@ CONTAINED = {
     ),
     "messages to the host": sketch(
         """parent.postMessage({ pixels: "AAAA", width: 1, height: 1, errors: [] }, "*");
-        for (const name of ["port", "__watercolour", "__watercolourShape"])
+        for (const name of ["port", "__watercolour", "__watercolourHooks"])
           if (window[name]) throw new Error("reached " + name);"""
     ),
 }
