@@ -2,7 +2,8 @@
 
 Theirs: SwiftShader by the published flags, p5.brush as published, a new page for every sketch.
 Ours: what the renderer's service does. Both run in this process in turn, sketch by sketch, each
-in a browser that is already running and has painted once. Expect some minutes: theirs is slow.
+in a browser that is already running and has painted once; ours is the median of three, since a
+painting of a second is easily disturbed. Expect some minutes: theirs is slow.
 
     .venv/bin/python bench/render_flags.py [SKETCH.js ...]
 """
@@ -10,65 +11,56 @@ in a browser that is already running and has painted once. Expect some minutes: 
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import json
-import os
-import platform
 import statistics
 import sys
-import time
-from contextlib import AsyncExitStack
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-RENDER_PYTHON = str(ROOT / ".venv-render" / "bin" / "python")
+from painting import (
+    PATIENCE,
+    WARM_UP,
+    Clock,
+    chromium,
+    ensure_environment,
+    paint_on_new_page,
+    report,
+    sketches,
+    tree_cpu,
+)
 
-#: A sketch that needs every part once, so that shaders are compiled before anything is timed.
-WARM_UP = """function setup() { createCanvas(96, 96, WEBGL); brush.noStroke();
-  brush.fill("red", 90); brush.fillTexture(0, 0); brush.rect(0, 0, 9, 9); }"""
+#: Paintings of ours for one of theirs.
+REPEATS = 3
 
 
-def sketches(names: list[str]) -> list[Path]:
-    """The files named, else the shared ones s1, s2 and s4, else our own equivalents."""
-    if names:
-        return [Path(name) for name in names]
-    shared = sorted((ROOT.parent / "shared" / "sketches").glob("s[124]_*.js"))
-    return shared or sorted((ROOT / "examples" / "sketches").glob("*.js"))
-
-
-async def measure(paths: list[Path]) -> list[tuple[str, int, float, float, float, float]]:
-    """Name, shapes, and wall and CPU seconds of ours and theirs, for each sketch."""
-    from watercolour.render import browser, chromium, pages
+async def measure(paths: list[Path]) -> list[tuple[str, float, float, float, float]]:
+    """Name, and wall and CPU seconds of ours and theirs, for each sketch."""
+    from watercolour.render.chromium import PUBLISHED_FLAGS
     from watercolour.render.result import Job
 
-    rows: list[tuple[str, int, float, float, float, float]] = []
-    async with AsyncExitStack() as stack:
-        base = await stack.enter_async_context(pages.served())
-        ours = await stack.enter_async_context(browser.opened(chromium.Launch(), base))
-        stock = await stack.enter_async_context(pages.served(stock=True))
-        launch = chromium.Launch(flags=chromium.PUBLISHED_FLAGS)
-        theirs = await stack.enter_async_context(browser.opened(launch, stock))
-
-        page = await ours.open_page()
-        await page.paint(Job(WARM_UP, 1))
-        await (await theirs.open_page()).paint(Job(WARM_UP, 1, deadline_s=600, cpu_budget_s=600))
+    rows: list[tuple[str, float, float, float, float]] = []
+    async with chromium(stock=False) as fast, chromium(PUBLISHED_FLAGS, stock=True) as slow:
+        page = await fast.open_page()
+        warm = Job(WARM_UP, 1, deadline_s=PATIENCE, cpu_budget_s=PATIENCE)
+        await page.paint(warm)
+        await paint_on_new_page(slow, warm)
         for path in paths:
-            job = Job(path.read_text(), 1, deadline_s=900, cpu_budget_s=900)
-            start = time.monotonic()
-            fast = await page.paint(job)
-            fast_wall = time.monotonic() - start
-            start = time.monotonic()
-            fresh = await theirs.open_page()
-            slow = await fresh.paint(job)
-            slow_wall = time.monotonic() - start
-            await fresh.close()
-            rows.append(
-                (path.stem, fast.shapes, fast_wall, slow_wall, fast.cpu_seconds, slow.cpu_seconds)
-            )
+            job = Job(path.read_text(), 1, deadline_s=PATIENCE, cpu_budget_s=PATIENCE)
+            ours: list[tuple[float, float]] = []
+            shapes = 0
+            for _ in range(REPEATS):
+                before, clock = tree_cpu(fast.process.pid), Clock()
+                shapes = (await page.paint(job)).shapes
+                wall = clock.seconds
+                await page.tab.evaluate("() => prepare().then(() => true)")
+                ours.append((wall, tree_cpu(fast.process.pid) - before))
+            clock = Clock()
+            _, slow_cpu = await paint_on_new_page(slow, job)
+            slow_wall = clock.seconds
+            fast_wall, fast_cpu = (statistics.median(side) for side in zip(*ours, strict=True))
+            rows.append((path.stem, fast_wall, slow_wall, fast_cpu, slow_cpu))
             print(
-                f"{path.stem:16} {fast.shapes:4} shapes   ours {fast_wall:6.2f} s   "
-                f"theirs {slow_wall:7.2f} s   {slow_wall / fast_wall:5.1f}x wall   "
-                f"{slow.cpu_seconds / fast.cpu_seconds:5.1f}x CPU",
+                f"{path.stem:16} {shapes:4} shapes   ours {fast_wall:6.2f} s "
+                f"{fast_cpu:6.2f} CPU s   theirs {slow_wall:7.2f} s {slow_cpu:7.2f} CPU s   "
+                f"{slow_wall / fast_wall:5.1f}x wall   {slow_cpu / fast_cpu:5.1f}x CPU",
                 flush=True,
             )
     return rows
@@ -76,29 +68,22 @@ async def measure(paths: list[Path]) -> list[tuple[str, int, float, float, float
 
 def main() -> None:
     """Print the table and the line of JSON."""
-    if importlib.util.find_spec("pyppeteer") is None:
-        os.execv(RENDER_PYTHON, [RENDER_PYTHON, *sys.argv])
-    load = os.getloadavg()[0]
+    ensure_environment()
     rows = asyncio.run(measure(sketches(sys.argv[1:])))
-    ours = statistics.geometric_mean(row[2] for row in rows)
-    theirs = statistics.geometric_mean(row[3] for row in rows)
-    cpu = statistics.geometric_mean(row[5] / row[4] for row in rows)
-    result = {
-        "bench": "render_flags",
-        "ours": round(ours, 3),
-        "theirs": round(theirs, 3),
-        "ratio": round(theirs / ours, 1),
-        "unit": "wall seconds a painting (geometric mean)",
-        "n": len(rows),
-        "conditions": {
-            "sketches": [row[0] for row in rows],
-            "cpu_ratio": round(cpu, 1),
-            "cpus": os.cpu_count(),
-            "load_before": round(load, 1),
-            "machine": platform.machine(),
+    ours = statistics.geometric_mean(row[1] for row in rows)
+    theirs = statistics.geometric_mean(row[2] for row in rows)
+    report(
+        "render_flags",
+        ours,
+        theirs,
+        theirs / ours,
+        unit="wall seconds a painting (geometric mean)",
+        n=len(rows),
+        conditions={
+            "sketches": {row[0]: round(row[2] / row[1], 1) for row in rows},
+            "cpu_ratios": {row[0]: round(row[4] / row[3], 1) for row in rows},
         },
-    }
-    print(json.dumps(result))
+    )
 
 
 if __name__ == "__main__":
