@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watercolour.render import svg
@@ -118,6 +118,7 @@ def test_a_plotter_stays_on_the_sheet() -> None:
     ]
 
 
+@settings(deadline=None)  # a busy machine is no fault of the code
 @given(
     st.lists(st.tuples(st.floats(-500, 500), st.floats(-500, 500)), min_size=2, max_size=12),
     st.booleans(),
