@@ -20,19 +20,29 @@ SHAPES = sketch(
   brush.set("marker", "#223366", 2); brush.line(5, 5, 90, 40);"""
 )
 
+#: p5.brush loses a wash that a stroke follows, once something has been filled: so must we.
+IN_TURN = sketch(
+    tail="""brush.noFill(); brush.wash("#3f7d3a", 150); brush.rect(8, 90, 60, 20); brush.noWash();
+  brush.set("marker", "#223366", 2); brush.line(8, 120, 110, 8); brush.noStroke();
+  fill(0, 120, 200); noStroke(); rect(90, 4, 20, 30);
+  brush.fill("#22aa88", 160); brush.circle(84, 70, 24); brush.noFill();
+  brush.wash("#aa7d3a", 150); brush.circle(20, 20, 12); brush.noWash();
+  brush.fill("#c8322e", 140); brush.rect(60, 60, 30, 20);"""
+)
+
 
 def test_the_patch_paints_what_the_published_library_paints() -> None:
     """Largest difference 2 of 255 and PSNR at least 70 dB; a new page equals a warm one."""
     done = subprocess.run(
         [str(PYTHON), str(Path(__file__).parent / "stock_driver.py")],
-        input=json.dumps([HONEST, SHAPES]),
+        input=json.dumps([HONEST, SHAPES, IN_TURN]),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 2
+    assert len(rows) == 3
     for row in rows:
         assert row["fresh_page_equal"]
         assert row["largest"] <= 2

@@ -1,0 +1,35 @@
+"""The short way of a fill onto the canvas: taken where it may be, and the long one elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from tests.browser.conftest import Server
+from tests.browser.sketches import sketch
+
+from watercolour.render.dispatcher import Dispatcher
+
+#: Counts the triangles of the short way; the last thing that the sketch does is to tell.
+COUNT = """let short = 0;
+const plainly = WebGL2RenderingContext.prototype.drawArrays;
+WebGL2RenderingContext.prototype.drawArrays = function (mode, first, count) {
+  if (mode === this.TRIANGLES && first === 0 && count === 3) short++;
+  return plainly.apply(this, arguments);
+};"""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("", 11),  # three shapes of four blends; the first blend prepares p5's own shader
+        ("blendMode(MULTIPLY);", 0),
+        ("resizeCanvas(150, 110);", 0),
+    ],
+)
+async def test_a_plain_fill_takes_the_short_way_and_no_other_does(
+    server: Server, before: str, expected: int
+) -> None:
+    counted = sketch(before, head=COUNT, tail="throw new Error(`short: ${short};`);")
+    async with Dispatcher([server.url], absence_s=180) as client:
+        painted = await client.render(counted, seed=3, fresh=True)
+    assert len(painted.js_errors) == 1
+    assert f"short: {expected};" in painted.js_errors[0]
