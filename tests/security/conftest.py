@@ -143,22 +143,16 @@ class Stage:
         return procfs.descendants(self.server.process.pid)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def temporary() -> Iterator[Path]:
     """Where the renderer keeps its temporary files: a folder of its own, open as /tmp is."""
-    before = os.environ.get("TMPDIR")
     with tempfile.TemporaryDirectory(prefix="wc-security-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o1777)
-        os.environ["TMPDIR"] = name
         yield folder
-    if before is None:
-        del os.environ["TMPDIR"]
-    else:
-        os.environ["TMPDIR"] = before
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, temporary: Path) -> Iterator[Server]:
     """One renderer with one slot, so that consecutive sketches share a page."""
     folder = tmp_path_factory.mktemp("renderer")
@@ -166,12 +160,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, temporary: Path) -> Iterato
     resolver.write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
     root = os.geteuid() == 0 and shutil.which("unshare")
     wrapper = ("unshare", "--mount", "sh", "-c", RESOLVER, str(resolver)) if root else ()
-    running = start(folder, "--slots", "1", wrapper=wrapper)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        running = start(folder, "--slots", "1", wrapper=wrapper)
     yield running
     stop(running)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def canary(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Canary]:
     """A canary for the renderer's browser."""
     made = Canary(tmp_path_factory.mktemp("canary"))

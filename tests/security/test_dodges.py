@@ -12,7 +12,7 @@ import signal
 
 import pytest
 from tests.security.attack import HONEST, framed
-from tests.security.conftest import Stage
+from tests.security.conftest import Answer, Stage
 
 from watercolour.render import procfs
 
@@ -68,21 +68,22 @@ async def test_work_left_to_the_graphics_process_is_charged_to_nobody_else(
     assert after.painting == stage.clean
 
 
-async def _page(stage: Stage) -> int:
+async def _page(stage: Stage, painting: asyncio.Future[Answer]) -> int:
     """The process of the page that paints: the renderer process that burns."""
     spent: dict[int, float] = {}
-    while True:
+    while not painting.done():
         for pid in stage.browsers():
             if procfs.kind(pid) == "renderer":
                 used = procfs.cpu_seconds(pid) or 0.0
                 if used - spent.setdefault(pid, used) > 0.5:
                     return pid
         await asyncio.sleep(0.05)
+    pytest.fail(f"nothing burns: {painting.result().body}")
 
 
 async def test_a_page_that_crashes_is_its_sketchs_fault(stage: Stage) -> None:
     painting = asyncio.ensure_future(stage.paint(LOOP, cpu_s=60.0))
-    os.kill(await _page(stage), signal.SIGSEGV)
+    os.kill(await _page(stage, painting), signal.SIGSEGV)
     answer = await painting
     assert answer.end == "render_failed", answer.body
     assert "crashed" in answer.said
@@ -90,7 +91,7 @@ async def test_a_page_that_crashes_is_its_sketchs_fault(stage: Stage) -> None:
 
 async def test_a_page_that_is_killed_is_painted_again(stage: Stage) -> None:
     painting = asyncio.ensure_future(stage.paint(LOOP, cpu_s=4.0))
-    os.kill(await _page(stage), signal.SIGKILL)
+    os.kill(await _page(stage, painting), signal.SIGKILL)
     assert (await painting).end == "sketch_timeout"
 
 
