@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
@@ -99,7 +100,8 @@ class Fleet:
         self._fixed = [url.rstrip("/") for url in urls]
         self._find = find
         self._renderers: dict[str, Renderer] = {}
-        self._finder: asyncio.Task[None] | None = None
+        #: All that looks or asks, until it has ended.
+        self._tasks: set[asyncio.Task[None]] = set()
         self.absent_since: float | None = None
         self.changed: Callable[[], None] = lambda: None
         self._reason, self._words = Reason.RENDERER_UNAVAILABLE, "there is none"
@@ -108,15 +110,20 @@ class Fleet:
         """Begin to look, from within a running event loop."""
         self._name(self._fixed)
         if self._find is not None:
-            self._finder = asyncio.create_task(self._keep_finding(self._find))
+            self._start(self._keep_finding(self._find))
 
     async def close(self) -> None:
         """Look no longer."""
-        tasks = [one.watcher for one in self._renderers.values()] + [self._finder]
-        running = [task for task in tasks if task is not None]
+        running = list(self._tasks)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     @property
     def renderers(self) -> tuple[Renderer, ...]:
@@ -197,7 +204,7 @@ class Fleet:
         for url in named:
             if url not in self._renderers:
                 renderer = self._renderers[url] = Renderer(url)
-                renderer.watcher = asyncio.create_task(self._watch(renderer))
+                renderer.watcher = self._start(self._watch(renderer))
         for renderer in self._renderers.values():
             renderer.named = renderer.url in named
         self._forget_finished()
