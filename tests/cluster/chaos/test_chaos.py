@@ -14,8 +14,8 @@ from random import Random, SystemRandom
 import pytest
 from tests.cluster.chaos import verdicts
 from tests.cluster.chaos.pulse import Pulse
-from tests.cluster.chaos.storm import Storm
-from tests.cluster.chaos.verdicts import ENDED, Json, phase
+from tests.cluster.chaos.storm import LEASE, Storm
+from tests.cluster.chaos.verdicts import ENDED, Json, Outage, phase
 from tests.cluster.chaos.witness import Witness
 from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
@@ -99,6 +99,12 @@ def objects(api: Api, namespace: str) -> list[Json]:
     return [{"kind": kind, **each} for kind in KINDS for each in api.list(kind, namespace)]
 
 
+def unheld(witness: Witness) -> list[Outage]:
+    """When no operator held the Lease for long enough to write."""
+    leases = [seen for seen in witness.of("Lease") if seen.name == LEASE]
+    return verdicts.unheld(leases, float(harness.FLAGS["lease-seconds"]) * 2 / 3)
+
+
 def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     storm.begin()
     storm.rise()
@@ -115,7 +121,7 @@ def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     settled(storm)
     api, namespace, witness = storm.api, storm.namespace, storm.witness
 
-    outages = [*storm.outages, *storm.pulse.stalls]
+    outages = [*storm.outages, *storm.pulse.stalls, *unheld(witness)]
     unknown = verdicts.untold(storm.taken, witness.seen, outages)
     print(f"{len(unknown)} Jobs were taken away before anybody could tell of them")
 
@@ -137,7 +143,7 @@ def test_storm_leaves_nothing_behind_and_tells_the_truth(storm: Storm) -> None:
     assert told(verdicts.duplicates(witness.of("Pod"))) == ""
     stood = [round(each.end - each.begin, 1) for each in storm.pulse.stalls]
     print(f"{storm.pulse.beats} beats of the control; it stood still for {stood} s")
-    outages = [*storm.outages, *storm.pulse.stalls]
+    outages = [*storm.outages, *storm.pulse.stalls, *unheld(witness)]
     overstays = verdicts.overstays(witness.of("WatercolourRun"), witness.of("Pod"), outages)
     print(f"scorers outlived their runs by {sorted(overstays.values())[-5:]} s at most")
     assert {pod: late for pod, late in overstays.items() if late > verdicts.OVERSTAY} == {}

@@ -165,6 +165,24 @@ def test_scorer_that_outlives_its_run_is_timed_without_the_outages() -> None:
     assert verdicts.overstays(runs, pods, outages) == {"s": 30.0 - 5 - 10 - 1}
 
 
+def test_attempt_that_finished_as_its_run_was_suspended_is_not_the_end_of_the_run() -> None:
+    scorer = pod("s", "Running", "scorer")
+    pods = [
+        seen(5, pod("t1", "Succeeded")),
+        seen(30, scorer),
+        seen(40, pod("t2", "Succeeded")),
+        seen(42, scorer, gone=True),
+    ]
+    runs = [seen(0, run("Running")), seen(41, run())]
+    assert verdicts.overstays(runs, pods, []) == {"s": 2.0}
+
+
+def test_nobody_writes_once_a_renewal_is_too_long_ago() -> None:
+    lease = thing("Lease", "operator")
+    renewed = [seen(at, lease) for at in (0, 1, 4, 12, 13)]
+    assert verdicts.unheld(renewed, 4.0) == [Outage(8, 12)]
+
+
 def test_scorer_of_a_run_that_goes_on_is_not_late() -> None:
     scorer = pod("s", "Running", "scorer")
     asleep = [seen(0, scorer), seen(40, scorer, gone=True)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from tests.cluster.chaos.witness import Seen
@@ -61,6 +62,15 @@ def duplicates(pods: Sequence[Seen]) -> list[str]:
             if len(trainers) > 1:
                 found.append(f"trainers at the same time: {', '.join(sorted(trainers.values()))}")
     return found
+
+
+def unheld(leases: Sequence[Seen], seconds: float) -> list[Outage]:
+    """When nobody might write: from so many seconds after a renewal on, until the next."""
+    return [
+        Outage(before.at + seconds, after.at)
+        for before, after in pairwise(leases)
+        if after.at - before.at > seconds
+    ]
 
 
 def untold(
@@ -194,10 +204,13 @@ def _ends(runs: Sequence[Seen], pods: Sequence[Seen]) -> dict[str, float]:
             ends[seen.uid] = seen.at
         wanted[seen.uid] = not rests
     last = {seen.uid: phase(seen.thing) for seen in runs}
-    for seen in pods:
-        uid = seen.labels.get(RUN_UID, "")
-        trainer = seen.labels.get(COMPONENT) == "trainer"
-        if trainer and last.get(uid) == seen.thing["status"].get("phase") == "Succeeded":
+    trainers = [seen for seen in pods if seen.labels.get(COMPONENT) == "trainer"]
+    # One that finished just as its run was suspended ended an attempt, and not the run.
+    newest = {seen.labels[RUN_UID]: seen.uid for seen in trainers}
+    for seen in trainers:
+        uid = seen.labels[RUN_UID]
+        succeeded = last.get(uid) == seen.thing["status"].get("phase") == "Succeeded"
+        if succeeded and newest[uid] == seen.uid:
             ends[uid] = min(ends[uid], seen.at)
     return ends
 
