@@ -7,11 +7,11 @@ references' Bradley-Terry strengths say how hard a draw is:
     adjusted = reward - slope * (draw_strength - mean_draw_strength)
 
 ``slope`` is what the whole way from no win to all wins is worth in the recipe: the judge's weight,
-or twice that in a signed one. ``draw_strength`` is the share of wins that an average okay painting expects against the draw
-(lower is harder), ``mean_draw_strength`` the same for the average draw of the pool. So a reward
-won against an easy draw shrinks, one won against a hard draw grows, and the mean over many draws
-stays. A refused sketch met no references and keeps its reward. It is shown beside the raw curve
-and never trained on.
+or twice that in a signed one. ``draw_strength`` is the share of wins that an average okay painting
+expects against the draw (lower is harder), ``mean_draw_strength`` the same for the average draw of
+the pool. So a reward won against an easy draw shrinks, one won against a hard draw grows, and the
+mean over many draws stays. A refused sketch met no references and keeps its reward. It is shown
+beside the raw curve and never trained on.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class Recipe:
 def combine(recipe: Recipe, terms: Mapping[str, float | None], gate_passed: bool) -> float | None:
     """The reward, or None when it is unscored. The one implementation.
 
-    Admitted: ``sum of weight * term``, in a signed recipe ``weight * (2 * term - 1)`` for every term
-    but the gate; refused: ``recipe.failed_gate``, whatever the terms.
+    Admitted: ``sum of weight * term``; in a signed recipe ``weight * (2 * term - 1)`` for every
+    term but the gate. Refused: ``recipe.failed_gate``, whatever the terms.
 
     Args:
         recipe: weights and the worth of a failed gate.
