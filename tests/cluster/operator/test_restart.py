@@ -12,7 +12,7 @@ from tests.cluster.ground.api import Api
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.ground.faultproxy import FaultProxy
 from tests.cluster.ground.faults import Answer, Drop, Hold, Replay, Silence, calls
-from tests.cluster.ground.podlife import Creating, Exited, Life, Running, finishes
+from tests.cluster.ground.podlife import UNREADY, Creating, Exited, Life, Running, finishes
 from tests.cluster.operator.conftest import Start
 from tests.cluster.operator.harness import Story, condition, phase
 
@@ -132,16 +132,17 @@ def test_what_was_seen_of_a_run_is_never_written_into_another_of_its_name(
 
 
 def test_a_job_is_named_in_the_status_before_it_is_taken_away(
-    story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
+    namespace: str, story: Story, start: Start, proxy: FaultProxy, through_proxy: Path
 ) -> None:
     """An operator that died in between would leave an attempt without any trace of its Job."""
     writes = calls("apply", names.PLURAL, subresource="status")
     proxy.inject(Answer(500), writes, times=None)
+    story.pods.script(namespace, UNREADY, labels={names.COMPONENT: "trainer"})
     start(through_proxy)
     story.create(startupDeadlineSeconds=3)
-    proxy.wait_for(writes, count=6, timeout=120)
+    proxy.wait_for(writes, count=4, timeout=120)
     proxy.clear()
-    run = story.until("Failed")
+    run = story.until("Failed", timeout=120)
     (attempt,) = run["status"]["attempts"]
     told = next(
         call.number
