@@ -15,7 +15,7 @@ from tests.unit.sketch.sketches import GOOD, codes, violations
 
 from watercolour.api.spec import Gate
 from watercolour.sketch import gate
-from watercolour.sketch.names import CODE_MEMBERS, KNOWN, NEEDED
+from watercolour.sketch.names import CODE_MEMBERS, KNOWN, NEEDED, PAGE_MEMBERS
 from watercolour.sketch.parse import Node, parse
 
 SKETCHES = {path.stem: path.read_text("utf-8") for path in GOOD}
@@ -46,11 +46,13 @@ RESERVED = frozenset(
     """,
     )
 )
+#: Names of which no sketch may have a member, whatever it means by it.
+FORBIDDEN = RESERVED | CODE_MEMBERS | PAGE_MEMBERS | NEEDED
 names = st.one_of(
-    st.sampled_from(sorted(KNOWN - RESERVED - CODE_MEMBERS - NEEDED)),
+    st.sampled_from(sorted(KNOWN - FORBIDDEN)),
     st.from_regex(r"[a-zA-Z_$][a-zA-Z0-9_$]{0,8}", fullmatch=True),
     st.sampled_from(["é", "花", "π2"]),
-).filter(lambda name: name not in RESERVED | CODE_MEMBERS | NEEDED)
+).filter(lambda name: name not in FORBIDDEN)
 comments = st.lists(st.sampled_from(WORDS), max_size=3).map(" ".join)
 
 
