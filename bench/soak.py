@@ -35,7 +35,7 @@ from watercolour.render import procfs
 ROOT = Path(__file__).parents[1]
 RENDER_PYTHON = ROOT / ".venv-render" / "bin" / "python"
 
-#: The base is this job, or a third of the way when there are fewer than three times as many.
+#: The base: by then the memory of paintings is full. With fewer jobs growth is not judged.
 BASE = 300
 
 #: Jobs between two looks at the processes.
@@ -43,9 +43,6 @@ LOOK_EVERY = 20
 
 #: Growth of the worker's memory that is no leak.
 GROWTH = 1.05
-
-#: Bytes below which growth is the allocator's, not ours, when few jobs were painted.
-NOISE_BYTES = 4 * 2**20
 
 #: Seconds in which the browser has to start, and in which the last pages have to be replaced.
 START_SECONDS, SETTLE_SECONDS = 600.0, 120.0
@@ -224,13 +221,15 @@ async def soak(url: str, pid: int, folder: Path, renders: int, slots: int) -> Ac
                 )
 
     limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(base_url=url, timeout=900, limits=limits) as http:
-        await settled(http, slots, START_SECONDS)
+    async with httpx.AsyncClient(base_url=url, timeout=60) as quiet:
+        await settled(quiet, slots, START_SECONDS)
         account.looks.append(look(pid, 0, folder))
-        await asyncio.gather(*(work(http) for _ in range(slots)))
-        await settled(http, slots, SETTLE_SECONDS)
+        # The jobs' own connections are gone before the last look.
+        async with httpx.AsyncClient(base_url=url, timeout=900, limits=limits) as http:
+            await asyncio.gather(*(work(http) for _ in range(slots)))
+        await settled(quiet, slots, SETTLE_SECONDS)
         account.looks.append(look(pid, done, folder))
-        counted = await http.get("/metrics")
+        counted = await quiet.get("/metrics")
     served = sum(
         float(line.rpartition(" ")[2])
         for line in counted.text.splitlines()
@@ -278,8 +277,7 @@ def run(renders: int, slots: int) -> tuple[Account, int, int]:
 
 def base_of(looks: list[Look]) -> float:
     """The worker's memory at the base, in bytes: the median of five looks around it."""
-    wanted = min(BASE, looks[-1].jobs // 3)
-    nearest = sorted(looks[1:], key=lambda one: abs(one.jobs - wanted))[:5]
+    nearest = sorted(looks[1:], key=lambda one: abs(one.jobs - BASE))[:5]
     return statistics.median(one.worker_bytes for one in nearest)
 
 
@@ -302,7 +300,7 @@ def main() -> int:
         "processes_after_the_end": outlived,
         "files_after_the_end": kept,
     }
-    grown = end > base * GROWTH and end - base > NOISE_BYTES
+    grown = options.renders >= 2 * BASE and end > base * GROWTH
     for name, count in account.answers.most_common():
         print(f"{count:6}  {name}")
     for name, count in leaked.items():

@@ -35,6 +35,11 @@ class Server:
         )
 
 
+def patient(*servers: Server) -> Dispatcher:
+    """A dispatcher that lets a browser on a busy machine take its time to start."""
+    return Dispatcher([each.url for each in servers], absence_s=180)
+
+
 def start(folder: Path, *options: str, wrapper: tuple[str, ...] = ()) -> Server:
     """A renderer that listens; the browser may still be starting. The wrapper runs it."""
     announce = folder / "renderer.json"
@@ -75,7 +80,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest_asyncio.fixture
 async def client(server: Server) -> AsyncIterator[Dispatcher]:
     """A client of the module's renderer."""
-    async with Dispatcher([server.url]) as opened:
+    async with patient(server) as opened:
         yield opened
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, patient
 from tests.browser.sketches import sketch
-
-from watercolour.render.dispatcher import Dispatcher
 
 #: Counts the triangles of the short way; the last thing that the sketch does is to tell.
 COUNT = """let short = 0;
@@ -29,7 +27,7 @@ async def test_a_plain_fill_takes_the_short_way_and_no_other_does(
     server: Server, before: str, expected: int
 ) -> None:
     counted = sketch(before, head=COUNT, tail="throw new Error(`short: ${short};`);")
-    async with Dispatcher([server.url], absence_s=180) as client:
+    async with patient(server) as client:
         painted = await client.render(counted, seed=3, fresh=True)
     assert len(painted.js_errors) == 1
     assert f"short: {expected};" in painted.js_errors[0]

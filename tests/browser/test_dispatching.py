@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.browser.conftest import PYTHON, Server, start, stop
+from tests.browser.conftest import PYTHON, Server, patient, start, stop
 from tests.browser.sketches import HONEST, sketch
 from tests.browser.storm import calm, ends, renderers, storm
 from tests.browser.test_survival import until, until_busy
@@ -25,7 +25,7 @@ async def test_two_renderers_paint_the_same_and_one_that_drains_loses_no_job(
         folder.mkdir()
     one, two = (start(folder, "--slots", "1") for folder in folders)
     try:
-        async with Dispatcher([one.url, two.url], absence_s=60) as dispatcher:
+        async with patient(one, two) as dispatcher:
             await until(lambda: dispatcher.slots == 2, 120)
             jobs = [
                 asyncio.create_task(dispatcher.render(HONEST, seed=1, fresh=True, client=name))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.browser.conftest import Server, alive
+from tests.browser.conftest import Server, alive, patient
 from tests.browser.sketches import HONEST, sketch
 
 from watercolour.api.errors import InfrastructureError
@@ -22,7 +22,7 @@ SEED = 3
 @pytest_asyncio.fixture
 async def clean(server: Server) -> AsyncIterator[bytes]:
     """The honest painting; painted again after the test, it must be the same, byte for byte."""
-    async with Dispatcher([server.url]) as client:
+    async with patient(server) as client:
         before = (await client.render(HONEST, seed=SEED)).painting
         yield before
         for _ in range(2):

@@ -13,12 +13,11 @@ from typing import Any
 import httpx
 import pytest
 from tests import refusing
-from tests.browser.conftest import PYTHON, Server, alive, start, stop
+from tests.browser.conftest import PYTHON, Server, alive, patient, start, stop
 from tests.browser.sketches import HONEST, sketch
 from tests.browser.test_survival import until, until_answer, until_busy
 
 from watercolour.render import cgroup, procfs
-from watercolour.render.dispatcher import Dispatcher
 
 ROOT = os.geteuid() == 0
 GROUPS = ROOT and not isinstance(cgroup.prepare(), str)
@@ -104,7 +103,7 @@ async def test_the_browser_lives_in_a_group_of_its_own(server: Server) -> None:
 
 
 async def test_a_killed_keeper_costs_one_retry_and_leaves_nothing(server: Server) -> None:
-    async with Dispatcher([server.url]) as client:
+    async with patient(server) as client:
         quiet = await client.render(HONEST, seed=5, fresh=True)
         old = family(server)
         keeper = int(status(old[0])["PPid"])
@@ -130,12 +129,13 @@ async def test_a_killed_worker_leaves_no_process_no_folder_and_no_group(tmp_path
         old = procfs.descendants(running.process.pid)
         home = Path(os.readlink(f"/proc/{running.browser()}/cwd"))
         groups = text(running.browser(), "cgroup")
-        async with Dispatcher([running.url], wait_s=5) as client:
+        async with patient(running) as client:
             job = asyncio.create_task(client.render(LOOP, seed=1, deadline_s=90, cpu_budget_s=90))
             await until_busy(running.url)
             running.process.kill()
             running.process.wait(10)
             await until(lambda: not alive(old), 60)
+            job.cancel()  # It would wait for another renderer.
             await asyncio.gather(job, return_exceptions=True)
     finally:
         stop(running)

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.browser.conftest import PYTHON, start, stop
+from tests.browser.conftest import PYTHON, patient, start, stop
 from tests.browser.sketches import HONEST
-
-from watercolour.render.dispatcher import Dispatcher
 
 #: A renderer's interpreter on a machine where Chromium was never installed.
 WITHOUT_CHROMIUM = """#!/bin/sh
@@ -111,7 +109,7 @@ async def test_without_a_sandbox_a_renderer_paints_only_when_it_is_allowed_to(
         tmp_path / "allowed", "--slots", "1", "--allow-unsandboxed", wrapper=WITHOUT_SANDBOX
     )
     try:
-        async with Dispatcher([allowed.url]) as client:
+        async with patient(allowed) as client:
             painted = await client.render(HONEST, seed=1)
         command = arguments(allowed.browser())
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.browser.conftest import Server, alive, start, stop
+from tests.browser.conftest import Server, alive, patient, start, stop
 from tests.browser.sketches import HONEST, sketch
 
 from watercolour.render import procfs
@@ -84,7 +84,7 @@ async def test_a_killed_page_costs_one_retry(server: Server, client: Dispatcher)
 async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> None:
     running = start(tmp_path, "--slots", "1")
     try:
-        async with Dispatcher([running.url], wait_s=5) as client:
+        async with patient(running) as client:
             await client.render(HONEST, seed=1)
             job = asyncio.create_task(client.render(body, seed=1, deadline_s=30, cpu_budget_s=60))
             await asyncio.sleep(0.3)
@@ -93,6 +93,7 @@ async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> No
             running.process.kill()
             running.process.wait(10)
             await until(lambda: not alive(family))
+            job.cancel()  # It would wait for another renderer.
             await asyncio.gather(job, return_exceptions=True)
     finally:
         stop(running)
@@ -100,7 +101,7 @@ async def test_a_killed_worker_leaves_no_orphan(tmp_path: Path, body: str) -> No
 
 async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
     running = start(tmp_path, "--slots", "1")
-    async with Dispatcher([running.url]) as client:
+    async with patient(running) as client:
         await client.render(HONEST, seed=1)
     family = procfs.descendants(running.process.pid)
     stop(running)
@@ -110,7 +111,7 @@ async def test_sigterm_ends_the_worker_and_its_browser(tmp_path: Path) -> None:
 
 async def test_sigterm_lets_the_painting_end_and_its_answer_arrive(tmp_path: Path) -> None:
     running = start(tmp_path, "--slots", "1", "--grace-seconds", "62")
-    async with Dispatcher([running.url]) as client:
+    async with patient(running) as client:
         await client.render(HONEST, seed=1)
         job = asyncio.create_task(client.render(SLOW, seed=1, deadline_s=60, cpu_budget_s=60))
         await until_busy(running.url)
