@@ -126,6 +126,9 @@ def _attempt(status: Status) -> int:
 
 def _alarms(old: Status, new: Status) -> Iterator[Event]:
     told = {ConditionType.COMPLETE, ConditionType.FAILED, ConditionType.SUSPENDED}
+    if new.phase is Phase.PENDING:
+        # What keeps a run from starting keeps all its parts from it, and they only point there.
+        told |= set(ConditionType) - {ConditionType.PROGRESSING, ConditionType.DEGRADED}
     for condition in new.conditions:
         wrong = condition.status == ("True" if _is_alarm(condition.type) else "False")
         if condition.type in told or not wrong or condition.reason not in ALARMS:

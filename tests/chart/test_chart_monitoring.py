@@ -17,6 +17,7 @@ from tests.chart import runs
 from tests.chart.conftest import CHART, ROOT, Render, kinds, named
 
 from watercolour.env import metrics as env_metrics
+from watercolour.render.dispatcher import Dispatcher
 from watercolour.score import service as score_service
 from watercolour.train import progress as trainer_progress
 from watercolour_operator import metrics as operator_metrics
@@ -36,7 +37,9 @@ def series() -> dict[str, set[str]]:
         if one.kind == "histogram":
             found |= {f"{one.name}_bucket": {*one.labels, "le"}, f"{one.name}_sum": set(one.labels)}
             found[f"{one.name}_count"] = set(one.labels)
-    for registry in (env_metrics.Metrics().registry, score_service.Metrics().registry):
+    environment = env_metrics.Metrics()
+    environment.show_renders(Dispatcher(["http://127.0.0.1:9"]))
+    for registry in (environment.registry, score_service.Metrics().registry):
         found |= of_registry(registry)
     found |= renderer()
     text = trainer_progress.exposition({"run": "a", **dict.fromkeys(trainer_progress.GAUGES, 1)})
@@ -49,11 +52,16 @@ def of_registry(registry: CollectorRegistry) -> dict[str, set[str]]:
     endings = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
     # Series without a value are nowhere but in the library's own tables.
     tables: Any = registry
-    labels = {
-        name: {*collector._labelnames}
+    labels: dict[str, set[str]] = {
+        name: {*getattr(collector, "_labelnames", ())}
         for collector, names in tables._collector_to_names.items()
         for name in names
     }
+    for family in registry.collect():
+        # A collector of ours has all its samples, and those have their labels.
+        labels.setdefault(family.name, set())
+        own = {name for sample in family.samples for name in sample.labels}
+        labels[family.name] |= own - {"le"}
     return {
         f"{family.name}{end}": labels[family.name] | ({"le"} if end == "_bucket" else set())
         for family in registry.collect()
