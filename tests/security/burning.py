@@ -51,6 +51,7 @@ TIME = (
         "getter that never ends",
         "to hold up whoever reads its error",
         framed(draw="throw { get stack() { for (;;) ; }, toString() { for (;;) ; } };"),
+        ends=TIMEOUT | {"painted"},  # nothing of the sketch runs while its error is read
     ),
     _time(
         "loop when the page goes",

@@ -196,9 +196,11 @@ PAGES = (
         "page",
         "reach into the host",
         "the host's functions",
-        "for (const w of [parent, top, opener, frameElement, parent[0], parent[1]]) try {"
-        " w.paint; w.prepare; w.document.body; w.LIBRARIES; window.breached = 1; } catch {}"
-        ' if (window.breached && (parent.paint || frameElement)) throw new Error("BREACH");',
+        "for (const of of [() => parent, () => top, () => opener, () => frameElement,"
+        " () => parent[0], () => parent[1], () => parent.parent[1]]) try { const w = of();"
+        " if (w === window) continue; w.paint; w.prepare; w.document.body; w.LIBRARIES;"
+        " window.breached = 1; } catch {}"
+        ' if (window.breached) throw new Error("BREACH");',
         TAMPERING,
         twin=True,
     ),

@@ -296,7 +296,7 @@ NETWORK = (
         + tried(
             "await bare(`fetch('$URL')`);",
             "await bare(`navigator.sendBeacon('$URL')`);",
-            "await bare(`new WebSocket('ws://$HOST/')`);",
+            "await bare(`new WebSocket('ws://$HOST/').url`);",
             "await bare(`(new Image().src = '$URL')`);",
             "bare(`location.replace('$URL')`);",
         ),

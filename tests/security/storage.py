@@ -11,11 +11,14 @@ def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: obje
     return Attack(kind, name, tries, framed(code), gate, **more)  # type: ignore[arg-type]
 
 
-def _store(name: str, tries: str, look: str, leave: str, gate: str = EXTERNAL) -> Attack:
+def _store(
+    name: str, tries: str, look: str, leave: str, gate: str = EXTERNAL, **more: object
+) -> Attack:
     """Looks for what an earlier painting left, then leaves something for the next."""
     found = f'if ({look}) {{ window.found = true; throw new Error("BREACH"); }}'
-    code = f'try {{ {found} }} catch (e) {{ if (e.message === "BREACH") throw e; }} {tried(leave)}'
-    return _attack("storage", name, tries, code, gate, twin=True, steady=True)
+    code = f'try {{ {found} }} catch (e) {{ if (e?.message === "BREACH") throw e; }} {tried(leave)}'
+    options: dict[str, object] = {"twin": True, "steady": True, **more}
+    return _attack("storage", name, tries, code, gate, **options)
 
 
 STORAGE = (
@@ -34,6 +37,8 @@ STORAGE = (
         "a data base",
         "(await indexedDB.databases()).length",
         'indexedDB.open("a", 1); await new Promise((go) => setTimeout(go, 50));',
+        # Chromium rejects a promise of its own with nothing, which no sketch can catch.
+        ends=frozenset({"painted", "render_failed"}),
     ),
     _store(
         "caches",
@@ -57,6 +62,7 @@ STORAGE = (
         "window.kept || Object.prototype.kept || Math.kept",
         "window.kept = 1; Object.prototype.kept = 1; Math.kept = 1; p5.prototype.kept = 1;",
         TAMPERING,
+        twin=False,  # p5 takes it for a hook of its shaders: a sketch may spoil its own painting
     ),
     _store(
         "globals of the parent",

@@ -21,7 +21,7 @@ from watercolour.render import hooks, vendor
 HARNESS = Path(__file__).parent / "harness"
 
 #: The harness' scripts that a realm runs before the libraries and after them, in order.
-BEFORE = ("prelude.js", "clock.js", "faults.js")
+BEFORE = ("prelude.js", "instant.js", "clock.js", "faults.js")
 AFTER = ("bounds.js", "record.js", "realm.js")
 
 #: Scripts of ours and inline ones, nothing else: no evaluation of strings, no connection, no frame
@@ -132,7 +132,7 @@ def only_way(base: str) -> tuple[str, ...]:
 
 def nested_script() -> str:
     """What runs first in every frame that a sketch makes: it too has no clock and no chance."""
-    body = ";\n".join(_harness(name) for name in ("prelude.js", "clock.js"))
+    body = ";\n".join(_harness(name) for name in BEFORE[:3])
     return (
         f"if (parent !== top) (() => {{\n{body};\n"
         "delete window.__watercolour;\ndelete window.__watercolourHooks;\n})();"

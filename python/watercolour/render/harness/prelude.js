@@ -1,5 +1,5 @@
-// Runs before p5 and p5.brush. Makes everything that varies from run to run the same, takes away
-// what could leave the realm or block it, and keeps pristine functions for the harness.
+// Runs before p5 and p5.brush. Makes chance the same from run to run, takes away what could leave the
+// realm or block it, and keeps pristine functions for the harness. Time is instant.js' matter.
 (() => {
   "use strict";
   // p5.brush seeds its streams from Math.random while it loads, so the generator comes first.
@@ -12,19 +12,6 @@
   };
   Math.random = random;
 
-  const RealDate = Date;
-  const EPOCH = 1577836800000; // 2020-01-01, UTC
-  class FixedDate extends RealDate {
-    constructor(...args) {
-      super(...(args.length ? args : [EPOCH]));
-    }
-    static now() {
-      return EPOCH;
-    }
-  }
-  window.Date = FixedDate;
-  const realNow = performance.now.bind(performance);
-  Performance.prototype.now = () => 0;
   Crypto.prototype.getRandomValues = (array) => {
     for (let i = 0; i < array.length; i++) array[i] = Math.floor(random() * 4294967296);
     return array;
@@ -58,7 +45,6 @@
     reseed: (seed) => {
       state = seed | 0;
     },
-    now: realNow,
     hooks: {}, // what the libraries' seams call; filled by bounds.js before a sketch runs
   };
   window.__watercolourHooks = window.__watercolour.hooks;
