@@ -50,6 +50,8 @@ LIMITS = {
 }
 PROGRESS = {"step": 1, "steps": 3}
 DEMAND = {"queued": 0, "inflight": 0, "announced": 0}
+#: Seconds after which nothing is left of the filling but what each run costs in any minute.
+SETTLE_SECONDS = 60.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -266,7 +268,7 @@ def measure(runs: int, window: float, reactions: int) -> dict[str, float]:
         here.api.until("WatercolourRun", running(runs), NAMESPACE, timeout=1800)
         filled = time.monotonic() - filling
         print(f"  {len(names)} runs applied and Running in {filled:.0f} s")
-        settle(here)
+        time.sleep(SETTLE_SECONDS)
         print(f"nothing changes for {window:g} s")
         figures = idle(here, runs, window)
         figures["memory_peak_mib"] = resident_mib(here.operator.process.pid, "VmHWM")
@@ -289,19 +291,6 @@ def measure(runs: int, window: float, reactions: int) -> dict[str, float]:
             "start_p50_s": sorted(starts)[len(starts) // 2],
             "fill_s": filled,
         }
-
-
-def settle(here: World) -> None:
-    """Wait until the operator has written no status for 5 s, for at most 5 minutes."""
-    give_up = time.monotonic() + 300
-    with Watcher(here.api, "WatercolourRun") as watcher:
-        began = time.monotonic()
-        while time.monotonic() < give_up:
-            last = max((began, *tuple(watcher.heard.values())))
-            if time.monotonic() > last + 5:
-                return
-            time.sleep(1)
-    print("  the operator does not come to rest within 5 minutes")
 
 
 def main() -> None:
