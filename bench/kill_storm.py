@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # The storm is the browser tests' own.
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.sketches import HONEST  # noqa: E402
-from tests.browser.storm import (  # noqa: E402
+from tests.browser.sketches import HONEST
+from tests.browser.storm import (
     Outcome,
     Renderers,
     calm,
@@ -33,8 +33,8 @@ from tests.browser.storm import (  # noqa: E402
     storm,
 )
 
-from watercolour.local.processes import renderer_python  # noqa: E402
-from watercolour.render.dispatcher import Outcome as Ending  # noqa: E402
+from watercolour.local.processes import renderer_python
+from watercolour.render.dispatcher import Outcome as Ending
 
 #: Least share of the jobs that are painted while the storm lasts.
 LEAST = 0.6

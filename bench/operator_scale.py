@@ -33,10 +33,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # The test ground is no installed package: a script finds it only after this.
 sys.path.insert(0, str(ROOT))
 
-from tests.cluster.ground import clusters, kwok  # noqa: E402
-from tests.cluster.ground.api import Api  # noqa: E402
-from tests.cluster.ground.controlplane import ControlPlane  # noqa: E402
-from tests.cluster.operator import harness  # noqa: E402
+from tests.cluster.ground import clusters, kwok
+from tests.cluster.ground.api import Api
+from tests.cluster.ground.controlplane import ControlPlane
+from tests.cluster.operator import harness
 
 Json = dict[str, Any]
 NAMESPACE = "scale"

@@ -28,10 +28,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # Processes are found as in the browser tests' storm.
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.storm import find  # noqa: E402
+from tests.browser.storm import find
 
-from watercolour.api.rollout import Rollout  # noqa: E402
-from watercolour.gallery import record  # noqa: E402
+from watercolour.api.rollout import Rollout
+from watercolour.gallery import record
 
 #: Seconds between two looks at the renderer's load.
 LOOK_SECONDS = 0.02

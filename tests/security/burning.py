@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import BARE, SETTLE, Attack, framed
 
 TIMEOUT = frozenset({"sketch_timeout"})
@@ -12,10 +14,10 @@ ADMITTED_LOOP = "whether a program ends cannot be read off its text: the CPU bud
 ADMITTED_SIZE = "how much a program takes cannot be read off its text: the memory limit decides"
 
 
-def _time(name: str, tries: str, source: str, gate: str = "", **more: object) -> Attack:
-    options: dict[str, object] = {"ends": TIMEOUT, "cpu_s": 1.0, **more}
+def _time(name: str, tries: str, source: str, gate: str = "", **more: Any) -> Attack:
+    options: dict[str, Any] = {"ends": TIMEOUT, "cpu_s": 1.0, **more}
     admitted = "" if gate else ADMITTED_LOOP
-    return Attack("time", name, tries, source, gate, admitted, **options)  # type: ignore[arg-type]
+    return Attack("time", name, tries, source, gate, admitted, **options)
 
 
 TIME = (
@@ -137,11 +139,11 @@ TIME = (
 )
 
 
-def _memory(name: str, tries: str, code: str, gate: str = "", **more: object) -> Attack:
-    options: dict[str, object] = {"ends": MEMORY, "cpu_s": 60.0, **more}
+def _memory(name: str, tries: str, code: str, gate: str = "", **more: Any) -> Attack:
+    options: dict[str, Any] = {"ends": MEMORY, "cpu_s": 60.0, **more}
     admitted = "" if gate else ADMITTED_SIZE
     source = framed(code).replace(SETTLE, "")
-    return Attack("memory", name, tries, source, gate, admitted, **options)  # type: ignore[arg-type]
+    return Attack("memory", name, tries, source, gate, admitted, **options)
 
 
 MEMORY_BOMBS = (

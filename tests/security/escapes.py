@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import BARE, Attack, framed, tried
 
 TAMPERING, CODE, EXTERNAL = "harness_tampering", "dynamic_code", "external_access"
 LEFT = frozenset({"render_failed"})
 
 
-def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: object) -> Attack:
-    return Attack(kind, name, tries, framed(code), gate, **more)  # type: ignore[arg-type]
+def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: Any) -> Attack:
+    return Attack(kind, name, tries, framed(code), gate, **more)
 
 
 DIALOGS = (

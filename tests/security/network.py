@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import BARE, Attack, element, framed, tried
 
 EXTERNAL = "external_access"
@@ -17,9 +19,9 @@ OFFER = (
 )
 
 
-def _attack(name: str, tries: str, code: str, gate: str = EXTERNAL, **more: object) -> Attack:
-    options: dict[str, object] = {"twin": True, **more}
-    return Attack("network", name, tries, framed(code), gate, **options)  # type: ignore[arg-type]
+def _attack(name: str, tries: str, code: str, gate: str = EXTERNAL, **more: Any) -> Attack:
+    options: dict[str, Any] = {"twin": True, **more}
+    return Attack("network", name, tries, framed(code), gate, **options)
 
 
 def _p5(call: str) -> str:

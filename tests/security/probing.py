@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import BARE, SETTLE, Attack, framed
 
 TAMPERING, CODE, EXTERNAL, SYNTAX = (
@@ -13,9 +15,9 @@ TAMPERING, CODE, EXTERNAL, SYNTAX = (
 _FIXED = "the page gives every run the same value"
 
 
-def _probe(name: str, tries: str, value: str, gate: str = "", **more: object) -> Attack:
+def _probe(name: str, tries: str, value: str, gate: str = "", **more: Any) -> Attack:
     """Paints what it found out: a circle whose radius is the value, modulo 20."""
-    options: dict[str, object] = {"steady": True, **more}
+    options: dict[str, Any] = {"steady": True, **more}
     source = framed(
         f"let v = 0; try {{ v = {value}; }} catch {{ v = 7; }} found = Number(v);",
         head="let found = 0;",
@@ -23,7 +25,7 @@ def _probe(name: str, tries: str, value: str, gate: str = "", **more: object) ->
         " brush.circle(30 + (Math.floor(found / 20) % 60), 100, 3 + (found % 20));",
     ).replace(SETTLE, "")
     admitted = "" if gate else _FIXED
-    return Attack("clock and chance", name, tries, source, gate, admitted, **options)  # type: ignore[arg-type]
+    return Attack("clock and chance", name, tries, source, gate, admitted, **options)
 
 
 CLOCKS = (
@@ -180,9 +182,9 @@ CLOCKS = (
 )
 
 
-def _text(name: str, tries: str, source: str, gate: str, **more: object) -> Attack:
-    options: dict[str, object] = {"ends": frozenset({"painted", "render_failed", SYNTAX}), **more}
-    return Attack("unicode", name, tries, source, gate, **options)  # type: ignore[arg-type]
+def _text(name: str, tries: str, source: str, gate: str, **more: Any) -> Attack:
+    options: dict[str, Any] = {"ends": frozenset({"painted", "render_failed", SYNTAX}), **more}
+    return Attack("unicode", name, tries, source, gate, **options)
 
 
 UNICODE = (

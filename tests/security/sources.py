@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import Attack, framed
 
 
-def _source(name: str, tries: str, source: str, gate: str, **more: object) -> Attack:
-    options: dict[str, object] = {"cpu_s": 20.0, **more}
-    return Attack("source", name, tries, source, gate, **options)  # type: ignore[arg-type]
+def _source(name: str, tries: str, source: str, gate: str, **more: Any) -> Attack:
+    options: dict[str, Any] = {"cpu_s": 20.0, **more}
+    return Attack("source", name, tries, source, gate, **options)
 
 
 ANY = frozenset(

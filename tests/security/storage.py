@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import Attack, framed, tried
 
 TAMPERING, EXTERNAL = "harness_tampering", "external_access"
 
 
-def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: object) -> Attack:
-    return Attack(kind, name, tries, framed(code), gate, **more)  # type: ignore[arg-type]
+def _attack(kind: str, name: str, tries: str, code: str, gate: str, **more: Any) -> Attack:
+    return Attack(kind, name, tries, framed(code), gate, **more)
 
 
 def _store(
-    name: str, tries: str, look: str, leave: str, gate: str = EXTERNAL, **more: object
+    name: str, tries: str, look: str, leave: str, gate: str = EXTERNAL, **more: Any
 ) -> Attack:
     """Looks for what an earlier painting left, then leaves something for the next."""
     found = f'if ({look}) {{ window.found = true; throw new Error("BREACH"); }}'
     code = f'try {{ {found} }} catch (e) {{ if (e?.message === "BREACH") throw e; }} {tried(leave)}'
-    options: dict[str, object] = {"twin": True, "steady": True, **more}
+    options: dict[str, Any] = {"twin": True, "steady": True, **more}
     return _attack("storage", name, tries, code, gate, **options)
 
 

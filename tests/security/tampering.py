@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.security.attack import BARE, Attack, framed
 
 TAMPERING, CODE, EXTERNAL = "harness_tampering", "dynamic_code", "external_access"
@@ -19,14 +21,14 @@ FAULT = frozenset(
 )
 
 
-def _attack(kind: str, name: str, tries: str, source: str, gate: str, **more: object) -> Attack:
-    return Attack(kind, name, tries, source, gate, **more)  # type: ignore[arg-type]
+def _attack(kind: str, name: str, tries: str, source: str, gate: str, **more: Any) -> Attack:
+    return Attack(kind, name, tries, source, gate, **more)
 
 
-def _tamper(name: str, tries: str, code: str, gate: str = TAMPERING, **more: object) -> Attack:
-    options: dict[str, object] = {"ends": FAULT, **more}
+def _tamper(name: str, tries: str, code: str, gate: str = TAMPERING, **more: Any) -> Attack:
+    options: dict[str, Any] = {"ends": FAULT, **more}
     source = framed(head=code)
-    return Attack("tampering", name, tries, source, gate, **options)  # type: ignore[arg-type]
+    return Attack("tampering", name, tries, source, gate, **options)
 
 
 #: What a forged result would hold; none of it may come back.

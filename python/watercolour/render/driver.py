@@ -52,7 +52,7 @@ class Tab(Protocol):
 
     _client: Session
 
-    def evaluateOnNewDocument(self, function: str) -> Awaitable[Any]:  # noqa: N802
+    def evaluateOnNewDocument(self, function: str) -> Awaitable[Any]:  # noqa: N802 - pyppeteer's name
         """Run a script first in every frame, whoever makes it."""
         ...
 
@@ -80,13 +80,13 @@ class Events(Protocol):
 class Target(Protocol):
     """What we use of what the browser knows a page by."""
 
-    _targetId: str  # noqa: N815
+    _targetId: str  # noqa: N815 - pyppeteer's name
 
 
 class Connection(Protocol):
     """What we use of pyppeteer's browser."""
 
-    def newPage(self) -> Awaitable[Tab]:  # noqa: N802
+    def newPage(self) -> Awaitable[Tab]:  # noqa: N802 - pyppeteer's name
         """Open a page."""
         ...
 
