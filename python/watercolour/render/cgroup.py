@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from watercolour.render import owners
+
 PREFIX = "watercolour-browser-"
 
 #: Where this process lives in version 2 once its own group hands controllers on.
@@ -275,14 +277,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _abandoned(folder: Path) -> bool:
     try:
-        file = _opened(folder)
+        return owners.gone(_opened(folder))
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(file)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from watercolour import logs
+from watercolour.render import owners
 
 log = logs.get(__name__)
 
@@ -67,11 +68,4 @@ def _abandoned(home: Path) -> bool:
         file = os.open(home / OWNER, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(file)
+    return owners.gone(file)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
 import httpx
@@ -42,12 +41,7 @@ class Pulse:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
 
