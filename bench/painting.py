@@ -36,11 +36,8 @@ def ensure_environment() -> None:
 
 
 def sketches(names: list[str]) -> list[Path]:
-    """The files named, else the shared ones s1, s2 and s4, else our own equivalents."""
-    if names:
-        return [Path(name) for name in names]
-    shared = sorted((ROOT.parent / "shared" / "sketches").glob("s[124]_*.js"))
-    return shared or sorted((ROOT / "examples" / "sketches").glob("*.js"))
+    """The files named, else those of the examples."""
+    return [Path(name) for name in names] or sorted((ROOT / "examples" / "sketches").glob("*.js"))
 
 
 def tree_cpu(root: int) -> float:
