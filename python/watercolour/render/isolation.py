@@ -27,7 +27,7 @@ SHARED_BYTES, SLOT_BYTES = 768 * 2**20, 1280 * 2**20
 #: Bytes of a container's memory that stay the renderer's own.
 OWN_BYTES = 192 * 2**20
 
-#: Processes and threads for a browser, and for each page more (measured: 110 and 20).
+#: Processes and threads for a browser, and for each page more (measured: 122, and 14 a page).
 SHARED_PROCESSES, SLOT_PROCESSES = 512, 128
 
 
