@@ -17,6 +17,9 @@ from watercolour_operator.settings import Settings
 #: The variable that holds the judge's API key.
 JUDGE_KEY = "WATERCOLOUR_JUDGE_KEY"
 
+#: Seconds between SIGTERM and SIGKILL, and those in which the environment ends what it has begun.
+GRACE_SECONDS, DRAIN_SECONDS = 30, 27
+
 #: Alive is ready: its own /readyz asks for a painting renderer, and there is none between bursts.
 PROBES = {
     "startupProbe": pods.probe("/livez", every=1, failures=120),
@@ -34,7 +37,7 @@ def deployment(run: Run, replicas: int, settings: Settings) -> Manifest:
         args=tuple(_args(run)),
         resources=sizes.resources(spec.env.resources, sizes.env(spec.env.sessions)),
         probes=PROBES,
-        grace_seconds=30,
+        grace_seconds=GRACE_SECONDS,
         env=tuple(_variables(run)),
         volumes=tuple(_pool(run)),
         mounts=tuple(
@@ -62,6 +65,7 @@ def _args(run: Run) -> Iterator[str]:
         yield from ("--judge", services.url(identity(run, Component.JUDGE)))
     if _judge_key(run):
         yield from ("--judge-key-env", JUDGE_KEY)
+    yield from ("--grace-seconds", str(DRAIN_SECONDS))
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.ENV]))
 
 

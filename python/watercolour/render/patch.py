@@ -258,18 +258,12 @@ def apply(source: str) -> str:
         ),
         (
             "e=function(t){const e={a:1,b:0,c:0,d:1,x:0,y:0};",
-            "e=function(t){const wcShape=globalThis.__watercolourShape||(()=>{});"
+            "e=function(t){"
             + pigment_script(bands)
             + MASK_SCRIPT
             + "const e={a:1,b:0,c:0,d:1,x:0,y:0};",
         ),
-        ("fill(t,e,r){const n=3*r,", "fill(t,e,r){wcShape();t={_array:t._array};const n=3*r,"),
-        (
-            "return;const e=!1!==bt.isBrush;bt.isBrush=!1,e&&(bt.justChanged=!0),"
-            "bt.blend(pt.wash.color);",
-            "return;wcShape();const e=!1!==bt.isBrush;bt.isBrush=!1,e&&(bt.justChanged=!0),"
-            "bt.blend(pt.wash.color);",
-        ),
+        ("fill(t,e,r){const n=3*r,", "fill(t,e,r){t={_array:t._array};const n=3*r,"),
         (
             "class gn{",
             FILL.read_text(encoding="utf-8") + blend_script(source, bands) + "class gn{",

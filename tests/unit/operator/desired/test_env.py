@@ -70,3 +70,10 @@ def test_it_asks_the_scorer_that_its_namespace_shares() -> None:
     assert run is not None
     name = identity(run, Component.SCORER).name
     assert told(spec, "--scorer") == told(spec, "--judge") == f"http://{name}:8000"
+
+
+def test_it_ends_what_it_has_begun_before_it_is_killed() -> None:
+    pod = find(build(), "Deployment", NAME)["spec"]["template"]["spec"]
+    seconds = told({}, "--grace-seconds")
+    assert seconds is not None
+    assert 20 < float(seconds) < pod["terminationGracePeriodSeconds"]
