@@ -9,3 +9,5 @@ compile() {
 compile --extra train --extra score --extra operator --extra cli --extra dev -o locks/main.txt
 compile --extra render -o locks/render.txt
 compile --extra operator -o locks/operator.txt
+compile --extra score -o locks/score.txt
+compile --extra hpsv3 -o locks/hpsv3.txt
