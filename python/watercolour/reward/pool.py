@@ -3,9 +3,11 @@
 A pool is a folder:
 
     pool.yaml         its card: what it is, how it was made, licence, canvas, versions
-    paintings.json    one record a painting: subject, tier, strength, checksums
+    paintings.json    one record a painting: subject, tier, strength, checksums, provenance
     paintings/NAME.png
-    sketches/NAME.js
+    sketches/NAME.js  none for a picture that was imported
+
+A painting that nobody has rated yet, or that was set aside, lies in the folder and is never drawn.
 
 A draw is seeded, so that all members of a group meet the same references. It does not look at the
 subject: the judge is told to ignore what is depicted, and a draw over all subjects is four times
@@ -32,33 +34,56 @@ from yaml import YAMLError, safe_load
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import TierShares
+from watercolour.render.paint import decode
 from watercolour.reward.ratings import TIERS, Standing, Tier
 
 CARD, RECORDS = "pool.yaml", "paintings.json"
 BUILTIN = "builtin:"
+#: The origin of pictures that no sketch of ours painted.
+IMPORTED = "imported"
 
 
 class Record(BaseModel):
     """A painting's line in paintings.json.
 
     Checksums are SHA-256 of the file's bytes; they and the measurements are empty until the pool
-    has been built.
+    has been built. What does not apply to a painting is left out of the file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=80)
     subject: str = Field(min_length=1)
-    tier: Tier
+    tier: Tier | None = Field(default=None, description="None until somebody has rated it.")
     standing: Standing = "middle"
     strength: float = 0.0
-    origin: str = "written"
+    origin: str = Field(
+        default="written", description="written, grammar, model, rollout, critique or imported."
+    )
     seed: int = Field(default=1, ge=0)
     sketch_sha256: str = ""
     painting_sha256: str = ""
     rasterizer: str = ""
     paint_fraction: float = Field(default=0.0, ge=0, le=1)
     shapes: int = Field(default=0, ge=0)
+    generator: str = Field(default="", description="The model that wrote the sketch.")
+    parent: str = Field(default="", description="The painting that this one improves upon.")
+    round: int = Field(default=0, ge=0, description="Rounds of critique behind it.")
+    seed_picture: str = Field(default="", description="The picture that its writer was shown.")
+    licence: str = Field(default="", description="Its own, where it is not the pool's.")
+    attribution: str = Field(default="", description="Whom the licence wants named.")
+    source: str = Field(default="", description="Where it came from: an address or a rollout.")
+    aside: str = Field(default="", description="Why it takes no part; empty if it does.")
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it can become a reference."""
+        return self.tier is not None and not self.aside
+
+    @property
+    def imported(self) -> bool:
+        """Whether it is a picture without a sketch."""
+        return self.origin == IMPORTED
 
 
 class Card(BaseModel):
@@ -84,7 +109,7 @@ class Reference:
         tier: ``love``, ``okay`` or ``meh``.
         strength: Bradley-Terry log-odds; the okay tier's mean is 0.
         painting: PNG.
-        sketch: JavaScript.
+        sketch: JavaScript; empty for an imported picture.
     """
 
     name: str
@@ -115,13 +140,22 @@ def load(source: str | Path) -> Pool:
 
     Raises:
         InputError: (InvalidPool) a file is missing or broken, a checksum differs, a tier is
-            unknown, a name appears twice; the message names file, value and remedy.
+            unknown, a name or a painting is there twice, nothing is rated; the message names
+            file, value and remedy.
     """
     folder = locate(source)
     card, records = read_card(folder), read_records(folder)
     if not records:
         raise _invalid(folder / RECORDS, "no paintings", "Add at least one record.")
-    references = tuple(_reference(folder, card, record) for record in records)
+    rated = [record for record in records if record.drawn]
+    if not rated:
+        raise _invalid(
+            folder / RECORDS,
+            f"none of its {len(records)} paintings is rated",
+            f"Rate them: watercolour pool rate {folder}.",
+        )
+    references = tuple(_reference(folder, card, record) for record in rated)
+    _refuse_twins(folder, references)
     okay = [r.strength for r in references if r.tier == "okay"]
     zero = sum(okay) / len(okay) if okay else 0.0
     return Pool(card, tuple(_shifted(r, zero) for r in references))
@@ -279,12 +313,39 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def pixel_digest(painting: bytes) -> str:
+    """What two PNGs share if and only if they show the same picture; SHA-256, hexadecimal.
+
+    Raises:
+        OSError, ValueError: the bytes are no picture that can be decoded.
+    """
+    pixels = decode(painting)
+    return digest(f"{pixels.shape}".encode() + pixels.tobytes())
+
+
+def _refuse_twins(folder: Path, references: Sequence[Reference]) -> None:
+    """A picture that is there twice would count twice in a draw."""
+    seen: dict[str, str] = {}
+    for reference in references:
+        found = pixel_digest(reference.painting)
+        twin = seen.setdefault(found, reference.name)
+        if twin != reference.name:
+            raise _invalid(
+                folder / RECORDS,
+                f"{twin!r} and {reference.name!r} are the same picture, pixel for pixel",
+                "Take one of them out.",
+            )
+
+
 def _reference(folder: Path, card: Card, record: Record) -> Reference:
+    assert record.tier is not None, "only rated paintings become references"
     painting = painting_path(folder, record.name)
-    sketch = sketch_path(folder, record.name)
-    pixels, source = _read(painting), read_text(sketch)
+    pixels, source = _read(painting), ""
     _check_sum(painting, pixels, record.painting_sha256, "painting_sha256")
-    _check_sum(sketch, source.encode(), record.sketch_sha256, "sketch_sha256")
+    if not record.imported:
+        sketch = sketch_path(folder, record.name)
+        source = read_text(sketch)
+        _check_sum(sketch, source.encode(), record.sketch_sha256, "sketch_sha256")
     _check_png(painting, pixels, card.canvas)
     return Reference(record.name, record.subject, record.tier, record.strength, pixels, source)
 
@@ -323,9 +384,17 @@ def _check_sum(path: Path, data: bytes, expected: str, name: str) -> None:
 def _check_png(path: Path, data: bytes, canvas: int) -> None:
     try:
         with Image.open(io.BytesIO(data), formats=("PNG",)) as image:
-            image.load()
             size = image.size
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+            # The header is believed before anything is unpacked, so that a bomb stays small.
+            if size == (canvas, canvas):
+                image.load()
+    except (
+        UnidentifiedImageError,
+        OSError,
+        SyntaxError,
+        ValueError,
+        Image.DecompressionBombError,
+    ) as error:
         raise _invalid(path, f"not a whole PNG: {error}", "Build the pool again.") from error
     if size != (canvas, canvas):
         raise _invalid(

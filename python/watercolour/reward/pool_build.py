@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PIL import Image, ImageDraw
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from yaml import safe_dump
 
+from watercolour import disk
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Violation
@@ -27,26 +25,26 @@ from watercolour.api.spec import Gate
 from watercolour.render.dispatcher import Dispatcher
 from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import pool as pools
+from watercolour.reward import pool_votes
 from watercolour.reward.pool import Card, Pool, Record, Reference
-from watercolour.reward.ratings import Matrix, Standing, Tier, strengths
 from watercolour.sketch import gate
 
-VOTES = "votes.json"
+#: Fields of a record that are left out of the file where they do not apply.
+PROVENANCE = {
+    "generator",
+    "parent",
+    "round",
+    "seed_picture",
+    "licence",
+    "attribution",
+    "source",
+    "aside",
+}
 
 #: Renders asked for at once; the renderer keeps the rest waiting.
 AT_ONCE = 4
 
 Progress = Callable[[int, int], None]
-
-
-class PoolVote(BaseModel):
-    """One comparison of two paintings of the pool by a judge, in votes.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    first: str
-    second: str
-    value: float = Field(ge=0, le=1, description="Share that first won: 1, 0.5 or 0.")
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,10 @@ async def build(folder: Path, urls: Sequence[str], *, progress: Progress | None 
         InfrastructureError: a renderer failed for good.
     """
     started = time.monotonic()
-    card, records = pools.read_card(folder), pools.read_records(folder)
+    card, every = pools.read_card(folder), pools.read_records(folder)
+    records = [record for record in every if not record.imported and not record.aside]
     sketches = [_admitted(folder, record) for record in records]
-    painted: list[Painted] = await _paint_all(folder, records, sketches, urls, progress)
+    painted = await _paint_all(folder, card.canvas, records, sketches, urls, progress)
     rasterizers = sorted({each.rasterizer for each in painted})
     if len(rasterizers) > 1:
         raise InputError(
@@ -97,27 +96,29 @@ async def build(folder: Path, urls: Sequence[str], *, progress: Progress | None 
         for record, each in zip(records, painted, strict=True)
         if record.painting_sha256 != pools.digest(each.painting)
     )
-    fitted = _strengths(records, read_votes(folder))
-    filled = [
-        record.model_copy(
-            update={
-                "strength": round(fitted[record.name], 3),
-                "sketch_sha256": pools.digest(sketch.encode()),
-                "painting_sha256": pools.digest(each.painting),
-                "rasterizer": each.rasterizer,
-                "paint_fraction": round(each.paint_fraction, 4),
-                "shapes": each.shapes,
-            }
-        )
+    filled = {
+        record.name: record.model_copy(update=facts(sketch, each))
         for record, sketch, each in zip(records, sketches, painted, strict=True)
-    ]
+    }
     for record, each in zip(records, painted, strict=True):
-        _write(pools.painting_path(folder, record.name), each.painting)
-    write_records(folder, filled)
+        write(pools.painting_path(folder, record.name), each.painting)
+    whole = [filled.get(record.name, record) for record in every]
+    write_records(folder, pool_votes.fitted(folder, whole))
     if painted:
-        _write_card(folder, card.model_copy(update={"versions": painted[0].versions}))
+        write_card(folder, card.model_copy(update={"versions": painted[0].versions}))
     rasterizer = rasterizers[0] if rasterizers else ""
     return Built(len(painted), changed, rasterizer, time.monotonic() - started)
+
+
+def facts(sketch: str, painted: Painted) -> dict[str, object]:
+    """What a record says of a sketch and its painting."""
+    return {
+        "sketch_sha256": pools.digest(sketch.encode()),
+        "painting_sha256": pools.digest(painted.painting),
+        "rasterizer": painted.rasterizer,
+        "paint_fraction": round(painted.paint_fraction, 4),
+        "shapes": painted.shapes,
+    }
 
 
 def check(source: str | Path) -> Pool:
@@ -129,66 +130,29 @@ def check(source: str | Path) -> Pool:
     pool = pools.load(source)
     folder = pools.locate(source)
     for record in pools.read_records(folder):
-        _admitted(folder, record)
+        if record.drawn and not record.imported:
+            _admitted(folder, record)
     return pool
 
 
-def calibrate(folder: Path, names: Sequence[str], votes: Matrix) -> dict[str, float]:
-    """Keep a judge's votes with the pool and fit the strengths anew.
-
-    Args:
-        folder: a built pool.
-        names: n paintings of the pool.
-        votes: n x n; ``votes[i, j]`` is the share of comparisons that i won against j, NaN where
-            none was made. Only the upper triangle is read.
-
-    Returns:
-        The strengths written, by name.
-
-    Raises:
-        InputError: (InvalidPool) the pool is broken or a name is not in it.
-    """
-    cast = [
-        PoolVote(first=names[i], second=names[j], value=float(votes[i, j]))
-        for i in range(len(names))
-        for j in range(i + 1, len(names))
-        if not np.isnan(votes[i, j])
-    ]
-    records = pools.read_records(folder)
-    fitted = _strengths(records, cast)
-    rows = [vote.model_dump() for vote in cast]
-    _write(folder / VOTES, (json.dumps(rows, indent=0) + "\n").encode())
-    write_records(
-        folder,
-        [r.model_copy(update={"strength": round(fitted[r.name], 3)}) for r in records],
-    )
-    return fitted
-
-
-def read_votes(folder: Path) -> list[PoolVote]:
-    """The judge's votes that the pool keeps; none if it keeps none.
-
-    Raises:
-        InputError: (InvalidPool) votes.json breaks its rules.
-    """
-    path = folder / VOTES
-    if not path.exists():
-        return []
-    try:
-        return TypeAdapter(list[PoolVote]).validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise InputError(
-            Reason.INVALID_POOL,
-            f"{path}: {error.errors()[0]['msg']}.",
-            remedy="Correct the file, or delete it and calibrate again.",
-            field=str(path),
-        ) from error
-
-
 def write_records(folder: Path, records: Sequence[Record]) -> None:
-    """Write paintings.json, whole or not at all."""
-    lines = ",\n".join(" " + json.dumps(record.model_dump()) for record in records)
-    _write(folder / pools.RECORDS, f"[\n{lines}\n]\n".encode())
+    """Write paintings.json, whole or not at all.
+
+    Raises:
+        InfrastructureError: the disk is full (DiskFull); the old file is kept.
+    """
+    lines = ",\n".join(" " + json.dumps(_told(record), ensure_ascii=False) for record in records)
+    write(folder / pools.RECORDS, f"[\n{lines}\n]\n".encode())
+
+
+def _told(record: Record) -> dict[str, object]:
+    """The record without what does not apply to it."""
+    fields = record.model_dump()
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in PROVENANCE or value != Record.model_fields[name].default
+    }
 
 
 def sheet(references: Sequence[Reference], *, columns: int = 8, side: int = 192) -> bytes:
@@ -215,6 +179,7 @@ def sheet(references: Sequence[Reference], *, columns: int = 8, side: int = 192)
 
 async def _paint_all(
     folder: Path,
+    canvas: int,
     records: Sequence[Record],
     sketches: Sequence[str],
     urls: Sequence[str],
@@ -226,7 +191,7 @@ async def _paint_all(
     async def one(renderers: Dispatcher, record: Record, sketch: str) -> Painted:
         nonlocal done
         async with free:
-            painted = await _paint(renderers, folder, record, sketch)
+            painted = await _paint(renderers, folder, canvas, record, sketch)
         done += 1
         if progress:
             progress(done, len(records))
@@ -245,10 +210,12 @@ async def _paint_all(
             await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def _paint(renderers: Dispatcher, folder: Path, record: Record, sketch: str) -> Painted:
+async def _paint(
+    renderers: Dispatcher, folder: Path, canvas: int, record: Record, sketch: str
+) -> Painted:
     path = pools.sketch_path(folder, record.name)
     try:
-        painted = await renderers.render(sketch, seed=record.seed, fresh=True)
+        painted = await renderers.render(sketch, seed=record.seed, size=canvas, fresh=True)
     except SketchFault as fault:
         raise _refused(path, (fault.violation,)) from fault
     least = Gate().min_paint_fraction
@@ -285,35 +252,22 @@ def _refused(path: Path, violations: Sequence[Violation]) -> InputError:
     )
 
 
-def _strengths(records: Sequence[Record], votes: Sequence[PoolVote]) -> dict[str, float]:
-    names = [record.name for record in records]
-    place = {name: index for index, name in enumerate(names)}
-    wins = np.zeros((len(names), len(names)))
-    for vote in votes:
-        unknown = {vote.first, vote.second} - place.keys()
-        if unknown:
-            raise InputError(
-                Reason.INVALID_POOL,
-                f"a vote compares {sorted(unknown)[0]!r}, which is not in the pool.",
-                remedy=f"Delete {VOTES} and calibrate again.",
-                field=VOTES,
-                value=sorted(unknown)[0],
-            )
-        i, j = place[vote.first], place[vote.second]
-        wins[i, j] += vote.value
-        wins[j, i] += 1 - vote.value
-    tiers: list[Tier] = [r.tier for r in records]
-    standings: list[Standing] = [r.standing for r in records]
-    return strengths(names, tiers, standings, wins if votes else None)
+def write_card(folder: Path, card: Card) -> None:
+    """Write pool.yaml, whole or not at all.
 
-
-def _write_card(folder: Path, card: Card) -> None:
+    Raises:
+        InfrastructureError: the disk is full (DiskFull); the old file is kept.
+    """
     text = safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=96)
-    _write(folder / pools.CARD, text.encode())
+    write(folder / pools.CARD, text.encode())
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(data)
-    os.replace(part, path)
+def write(path: Path, data: bytes) -> None:
+    """Write a file of a pool, whole or not at all.
+
+    Raises:
+        InfrastructureError: the disk is full (DiskFull); the old file is kept.
+    """
+    with disk.full_named(path, "Make room, then do it again."):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.write_bytes(path, data)

@@ -1,18 +1,16 @@
-"""Whole files or none: write aside, then rename; a full disk is told apart from other faults."""
+"""A full disk, told apart from other faults whoever wrote; files that are whole or not there."""
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
+from watercolour.disk import FULL, write_bytes, write_text
 
-#: No space, over quota, or over the process's own limit on file sizes.
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+__all__ = ["disk_full_named", "is_full", "write_bytes", "write_text"]
+
 #: How libraries that swallow the number say it: safetensors, then torch's own file writer, which
 #: only knows that a write came up short.
 FULL_WORDS = (
@@ -52,22 +50,3 @@ def disk_full_named(what: str) -> Generator[None]:
             f"{what} could not be written: no space is left.",
             remedy="Make room, then go on with --resume.",
         ) from error
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Replace a file such that a reader, or a crash, sees the old or the new one."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def write_text(path: Path, text: str) -> None:
-    """As :func:`write_bytes`, in UTF-8."""
-    write_bytes(path, text.encode())

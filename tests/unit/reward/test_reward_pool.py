@@ -16,7 +16,7 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Gate, TierShares
 from watercolour.reward import pool as pools
-from watercolour.reward import pool_build
+from watercolour.reward import pool_build, pool_votes
 from watercolour.reward.pool import Record
 from watercolour.reward.ratings import TIERS
 from watercolour.sketch import gate
@@ -273,24 +273,24 @@ def test_votes_are_kept_and_move_the_strengths(folder: Path) -> None:
     votes = np.full((2, 2), np.nan)
     votes[0, 1] = 0.0
     before = {r.name: r.strength for r in pools.read_records(folder)}
-    fitted = pool_build.calibrate(folder, ["love_one", "okay_one"], votes)
+    pool_votes.write(folder, pool_votes.from_matrix(["love_one", "okay_one"], votes))
+    pool_build.write_records(folder, pool_votes.fitted(folder, pools.read_records(folder)))
     after = {r.name: r.strength for r in pools.load(folder).references}
-    assert after == pytest.approx(fitted, abs=1e-3)
     assert after["love_one"] - after["okay_one"] < before["love_one"] - before["okay_one"]
-    kept = pool_build.read_votes(folder)
+    kept = pool_votes.read(folder)
     assert [(v.first, v.second, v.value) for v in kept] == [("love_one", "okay_one", 0.0)]
 
 
 def test_a_vote_on_a_painting_outside_the_pool_is_refused(folder: Path) -> None:
-    (folder / "votes.json").write_text('[{"first": "love_one", "second": "x", "value": 1}]')
+    (folder / "votes.json").write_text('[{"first": "love_one", "second": "y", "value": 1}]')
     with pytest.raises(InputError, match="'y'"):
-        pool_build.calibrate(folder, ["love_one", "y"], np.ones((2, 2)))
+        pool_votes.fitted(folder, pools.read_records(folder))
 
 
 def test_votes_that_are_no_votes_are_refused(folder: Path) -> None:
     (folder / "votes.json").write_text('[{"first": "love_one", "second": "x", "value": 2}]')
     with pytest.raises(InputError, match=r"votes\.json"):
-        pool_build.read_votes(folder)
+        pool_votes.read(folder)
 
 
 def test_check_names_the_line_that_the_gate_refuses(folder: Path) -> None:
