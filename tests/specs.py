@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+SERVER: dict[str, Any] = {"endpoint": "http://v:8000"}
+
 #: Each: the specification, and the whole message on one machine.
 REFUSALS: list[tuple[Any, str]] = [
     # One field.
@@ -147,13 +149,19 @@ REFUSALS: list[tuple[Any, str]] = [
         "would give up first. Set messageTimeoutSeconds to 300, or lower deadlineSeconds.",
     ),
     (
-        {"model": {"id": "a/b"}, "trainer": {"engine": "vllm", "sampling": {"topK": 0}}},
+        {
+            "model": {"id": "a/b"},
+            "trainer": {"engine": "vllm", "vllm": SERVER, "sampling": {"topK": 0}},
+        },
         "spec.trainer.sampling.topP=0.95: truncated sampling with engine=vllm and the "
         "sequence_mask correction ruins the loss. Set topP to 1 and topK to 0, or "
         "trainer.grpo.vllm_importance_sampling_correction to false.",
     ),
     (
-        {"model": {"id": "a/b"}, "trainer": {"engine": "vllm", "sampling": {"topP": 1.0}}},
+        {
+            "model": {"id": "a/b"},
+            "trainer": {"engine": "vllm", "vllm": SERVER, "sampling": {"topP": 1.0}},
+        },
         "spec.trainer.sampling.topK=20: truncated sampling with engine=vllm and the "
         "sequence_mask correction ruins the loss. Set topP to 1 and topK to 0, or "
         "trainer.grpo.vllm_importance_sampling_correction to false.",
@@ -241,6 +249,43 @@ REFUSALS: list[tuple[Any, str]] = [
         "Let each process have the same number of rollouts.",
     ),
     (
+        {"trainer": {"engine": "vllm", "sampling": {"topP": 1.0, "topK": 0}}},
+        "spec.trainer.vllm: engine=vllm needs a server. "
+        "Name its base URL in trainer.vllm.endpoint.",
+    ),
+    (
+        {"trainer": {"vllm": SERVER}},
+        "spec.trainer.vllm.endpoint=http://v:8000: engine is auto, which asks no server. "
+        "Set engine to vllm, or leave trainer.vllm out.",
+    ),
+    (
+        {
+            "trainer": {
+                "engine": "vllm",
+                "vllm": SERVER,
+                "sampling": {"topP": 1.0, "topK": 0},
+                "sharding": "full",
+            }
+        },
+        "spec.trainer.sharding=full: one process has nobody to share the weights with. "
+        "Set processes to the number of GPUs, or sharding to none.",
+    ),
+    (
+        {"trainer": {"sharding": "full", "processes": 2}},
+        "spec.trainer.sharding=full: engine=auto reads the whole weights, of which each process "
+        "has a share. Set engine to vllm, or sharding to none.",
+    ),
+    (
+        {"trainer": {"engine": "static", "lora": {"targets": ["all-linear", "experts"]}}},
+        "spec.trainer.engine=static: lora.targets names experts, which this engine shares with the "
+        "training unmerged. Set it to auto or transformers, or leave experts out.",
+    ),
+    (
+        {"trainer": {"lora": {"targets": ["experts"], "dropout": 0.5}}},
+        "spec.trainer.lora.dropout=0.5: lora.targets names experts, whose adapter has no dropout. "
+        "Set dropout to 0.",
+    ),
+    (
         {"trainer": {"grpo": {"num_generations": 4}}},
         "spec.trainer.grpo.num_generations=4: set by spec.trainer.groupSize. "
         "Set spec.trainer.groupSize instead.",
@@ -277,14 +322,21 @@ BEYOND_CEL: list[Any] = [
 
 #: Accepted by every reader.
 SOUND: list[Any] = [
-    {"trainer": {"engine": "vllm", "sampling": {"topP": 1.0, "topK": 0}}},
+    {"trainer": {"engine": "vllm", "vllm": SERVER, "sampling": {"topP": 1.0, "topK": 0}}},
     {
         "trainer": {
             "engine": "vllm",
+            "vllm": SERVER,
             "grpo": {"vllm_importance_sampling_correction": False},
         }
     },
-    {"trainer": {"engine": "vllm", "grpo": {"vllm_importance_sampling_mode": "token_mask"}}},
+    {
+        "trainer": {
+            "engine": "vllm",
+            "vllm": SERVER,
+            "grpo": {"vllm_importance_sampling_mode": "token_mask"},
+        }
+    },
     {"judge": {"backend": "none"}, "recipe": {"weights": {"quality": 0.9, "judge": 0.0}}},
     {"judge": {"backend": "none"}},
     {"env": {"sessions": 16}, "trainer": {"guards": {"probes": 0}}},

@@ -64,7 +64,7 @@ def by_model() -> dict[str, tuple[Rule, ...]]:
         "Weights": (_sum(Weights, "recipe.weights"),),
         "TierShares": (_sum(TierShares, "references.tierShares"),),
         "References": (_sources(),),
-        "Trainer": tuple(_trainer()),
+        "Trainer": (*_trainer(), *_engine()),
         "Trainer.grpo": tuple(_owned()),
         "Renderers": tuple(_replicas()),
         "Scaling": (_at_most("renderers.scaling", "min", "max"),),
@@ -272,6 +272,47 @@ def _trainer() -> Iterator[Rule]:
         f"spec.trainer.rolloutsPerStep={{{rollouts}}}: not a multiple of replicas={{self.replicas}}"
         " times processes={self.processes}. Let each process have the same number of rollouts.",
         ".rolloutsPerStep",
+    )
+
+
+def _engine() -> Iterator[Rule]:
+    """What the engine in :mod:`watercolour.api.engines` cannot do."""
+    yield Rule(
+        "self.engine != 'vllm' || has(self.vllm)",
+        "spec.trainer.vllm: engine=vllm needs a server. "
+        "Name its base URL in trainer.vllm.endpoint.",
+        ".vllm",
+    )
+    yield Rule(
+        "self.engine == 'vllm' || !has(self.vllm)",
+        "spec.trainer.vllm.endpoint={self.vllm.endpoint}: engine is {self.engine}, which asks no "
+        "server. Set engine to vllm, or leave trainer.vllm out.",
+        ".vllm",
+    )
+    yield Rule(
+        "self.sharding != 'full' || self.replicas * self.processes > 1",
+        "spec.trainer.sharding=full: one process has nobody to share the weights with. "
+        "Set processes to the number of GPUs, or sharding to none.",
+        ".sharding",
+    )
+    yield Rule(
+        "self.sharding != 'full' || self.engine == 'vllm'",
+        "spec.trainer.sharding=full: engine={self.engine} reads the whole weights, of which each "
+        "process has a share. Set engine to vllm, or sharding to none.",
+        ".sharding",
+    )
+    experts = "'experts' in self.lora.targets"
+    yield Rule(
+        f"self.engine != 'static' || !({experts})",
+        "spec.trainer.engine=static: lora.targets names experts, which this engine shares with the "
+        "training unmerged. Set it to auto or transformers, or leave experts out.",
+        ".engine",
+    )
+    yield Rule(
+        f"self.lora.dropout <= 0.0 || !({experts})",
+        "spec.trainer.lora.dropout={self.lora.dropout}: lora.targets names experts, whose adapter "
+        "has no dropout. Set dropout to 0.",
+        ".lora",
     )
 
 

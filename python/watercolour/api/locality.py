@@ -26,7 +26,6 @@ REFUSED = {
     "spec.references.claim": "Name the pool's folder in spec.references.pool.",
     "spec.references.configMap": "Name the pool's folder in spec.references.pool.",
     "spec.trainer.replicas": "Leave it at 1.",
-    "spec.trainer.processes": "Leave it at 1.",
     "spec.judge.deploy": "Start the model yourself and name its address in spec.judge.endpoint.",
     "spec.suspend": "Set it to false, or stop the run with Ctrl-C.",
 }

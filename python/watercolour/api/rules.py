@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from watercolour.api import pod_templates
+from watercolour.api import engines, pod_templates
 from watercolour.api.policy import BUILTIN
 from watercolour.api.problems import ABSENT, Problem
 from watercolour.api.trainer import decoding
@@ -72,6 +72,7 @@ def problems(spec: RunSpec) -> Iterator[Problem]:
     yield from _references(spec)
     yield from _trainer(spec)
     yield from _sampling(spec)
+    yield from engines.problems(spec)
     yield from _renderers(spec)
     yield from _env(spec)
     yield from _scorer(spec)

@@ -15,10 +15,12 @@ from watercolour.api.part import (
     Flag,
     Fraction,
     Image,
+    Line,
     Natural,
     Part,
     Positive,
     Resources,
+    Url,
     Word,
     Words,
 )
@@ -36,8 +38,8 @@ class Lora(Part):
     )
     targets: Words = Field(
         default=("all-linear",),
-        description="Module names; or the one word `all-linear`, which leaves vision tower and "
-        "head out.",
+        description="Module names; `all-linear`, which leaves vision tower and head out; `experts`,"
+        " the routed experts of a mixture, alone or beside either.",
     )
 
 
@@ -93,6 +95,20 @@ def decoding(sampling: Sampling, *, builtin: bool) -> Decoding:
     )
 
 
+class Vllm(Part):
+    """A vLLM server that generates, on GPUs of its own, beside the training."""
+
+    endpoint: Url = Field(
+        description="Its base URL, such as http://vllm:8000, without /v1. It serves the same model "
+        "with `--enable-lora` and lets adapters be loaded while it runs."
+    )
+    run_folder: Line | None = Field(
+        default=None,
+        description="The run's folder as that server sees it, on storage that both mount; unset is "
+        "the trainer's own path.",
+    )
+
+
 class Guards(Part):
     """What stops a run from going wrong silently."""
 
@@ -144,7 +160,11 @@ class Trainer(Part):
     )
     sampling: Sampling = Field(default_factory=Sampling, description="How completions are drawn.")
     engine: Literal["auto", "transformers", "static", "vllm"] = Field(
-        default="auto", description="Generation engine; `auto` takes the fastest that fits."
+        default="auto",
+        description="Generation engine; `auto` takes the fastest that fits in the trainer itself.",
+    )
+    vllm: Vllm | None = Field(
+        default=None, description="The server of `engine: vllm`, and of no other."
     )
     checkpoint_every: Positive = Field(default=10, description="Steps between checkpoints.")
     keep_checkpoints: Positive = Field(default=2, description="Newest checkpoints that are kept.")
@@ -167,6 +187,11 @@ class Trainer(Part):
     replicas: Annotated[Positive, CLUSTER] = Field(
         default=1, description="Trainer pods that share one training."
     )
-    processes: Annotated[Positive, CLUSTER] = Field(
+    processes: Positive = Field(
         default=1, description="Training processes in each pod, one GPU each."
+    )
+    sharding: Literal["none", "full"] = Field(
+        default="none",
+        description="`none`: each process holds the whole model. `full`: each holds its share "
+        "(FSDP), for models larger than one GPU; then `engine` must be `vllm`.",
     )

@@ -1,0 +1,160 @@
+"""What each generation engine can do: the table by which a specification is checked. Pure.
+
+Whether an engine computes what a certain model computes is only known once the model's own
+configuration is read; :mod:`watercolour.train.engines` looks at it then, by the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from watercolour.api.problems import ABSENT, Problem
+
+if TYPE_CHECKING:
+    from watercolour.api.spec import RunSpec
+
+#: The word for the routed experts of a mixture among the adapter's targets.
+EXPERTS = "experts"
+#: GPUs of one vendor, as Kubernetes counts them.
+GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One row of the table."""
+
+    where: str
+    """Where it runs."""
+    models: tuple[str, ...]
+    """transformers' model types that it computes; empty is every causal model."""
+    experts: bool
+    """Whether the adapter may be on routed experts."""
+    sharded: bool
+    """Whether the training may hold the weights in shares."""
+    exact: bool
+    """Whether it tells a token's log-probability before topP and topK cut anything off, so that
+    it compares with the training's."""
+    drawn_alike: bool
+    """Whether equal weights and seeds give equal rows, whoever else is in the batch."""
+
+
+ENGINES: Mapping[str, Engine] = {
+    "transformers": Engine(
+        where="in the trainer, by `generate`",
+        models=(),
+        experts=True,
+        sharded=False,
+        exact=True,
+        drawn_alike=True,
+    ),
+    "static": Engine(
+        where="in the trainer; on a GPU each token is one CUDA graph",
+        models=("qwen3", "qwen3_5_text", "qwen3_5_moe_text"),
+        experts=False,
+        sharded=False,
+        exact=True,
+        drawn_alike=True,
+    ),
+    "vllm": Engine(
+        where="on a server with GPUs of its own",
+        models=(),
+        experts=True,
+        sharded=True,
+        exact=False,
+        drawn_alike=False,
+    ),
+}
+
+
+def problems(spec: RunSpec) -> Iterator[Problem]:
+    """What the chosen engine cannot do, with fields relative to ``spec``."""
+    yield from _server(spec)
+    yield from _weights(spec)
+    yield from _adapter(spec)
+    yield from _processes(spec)
+    if "enable_thinking" in spec.model.chat_template_kwargs:
+        yield Problem(
+            "model.chatTemplateKwargs.enable_thinking",
+            spec.model.chat_template_kwargs["enable_thinking"],
+            "set by prompts.thinking",
+            "Set prompts.thinking instead.",
+        )
+
+
+def _server(spec: RunSpec) -> Iterator[Problem]:
+    trainer = spec.trainer
+    if trainer.engine == "vllm" and trainer.vllm is None:
+        yield Problem(
+            "trainer.vllm",
+            ABSENT,
+            "engine=vllm needs a server",
+            "Name its base URL in trainer.vllm.endpoint.",
+        )
+    if trainer.engine != "vllm" and trainer.vllm is not None:
+        yield Problem(
+            "trainer.vllm.endpoint",
+            trainer.vllm.endpoint,
+            f"engine is {trainer.engine}, which asks no server",
+            "Set engine to vllm, or leave trainer.vllm out.",
+        )
+    if trainer.engine in ("static", "vllm") and "cache_implementation" in trainer.grpo:
+        yield Problem(
+            "trainer.grpo.cache_implementation",
+            trainer.grpo["cache_implementation"],
+            f"engine={trainer.engine} has caches of its own",
+            "Leave it out, or set engine to transformers.",
+        )
+
+
+def _weights(spec: RunSpec) -> Iterator[Problem]:
+    trainer = spec.trainer
+    if trainer.sharding != "full":
+        return
+    if trainer.replicas * trainer.processes == 1:
+        yield Problem(
+            "trainer.sharding",
+            trainer.sharding,
+            "one process has nobody to share the weights with",
+            "Set processes to the number of GPUs, or sharding to none.",
+        )
+    if trainer.engine != "vllm":
+        yield Problem(
+            "trainer.sharding",
+            trainer.sharding,
+            f"engine={trainer.engine} reads the whole weights, of which each process has a share",
+            "Set engine to vllm, or sharding to none.",
+        )
+
+
+def _adapter(spec: RunSpec) -> Iterator[Problem]:
+    trainer, lora = spec.trainer, spec.trainer.lora
+    if EXPERTS not in lora.targets:
+        return
+    if trainer.engine == "static":
+        yield Problem(
+            "trainer.engine",
+            trainer.engine,
+            "lora.targets names experts, which this engine shares with the training unmerged",
+            "Set it to auto or transformers, or leave experts out.",
+        )
+    if lora.dropout > 0:
+        yield Problem(
+            "trainer.lora.dropout",
+            lora.dropout,
+            "lora.targets names experts, whose adapter has no dropout",
+            "Set dropout to 0.",
+        )
+
+
+def _processes(spec: RunSpec) -> Iterator[Problem]:
+    trainer = spec.trainer
+    given = trainer.resources.limits.get(GPU, trainer.resources.requests.get(GPU))
+    if given is not None and given != str(trainer.processes):
+        yield Problem(
+            "trainer.processes",
+            trainer.processes,
+            f"the pod gets {GPU}={given}, and a process uses one",
+            f"Set processes to {given}, or the GPUs to {trainer.processes}.",
+        )
