@@ -64,6 +64,7 @@ Schemas = dict[str, dict[str, Any]]
 _PATTERNS = {
     part.DNS_LABEL: "Kubernetes name",
     part.HTTP_URL: "HTTP address",
+    part.CACHE_URL: "address of a Redis or Valkey server",
     part.QUANTITY: "quantity",
     part.IMAGE: "container image",
     part.PINNED_DATASET: "`owner/name@commit`",

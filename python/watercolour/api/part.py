@@ -61,6 +61,8 @@ DNS_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 RUN_NAME = r"^[a-z]([-a-z0-9]{0,49}[a-z0-9])?$"
 #: An HTTP address without credentials.
 HTTP_URL = r"^https?://[!-.0-?A-~]+(/[!-~]*)?$"
+#: A Redis or Valkey server, with or without a user, password and database.
+CACHE_URL = r"^(redis|rediss|valkey|valkeys)://[!-~]+$"
 #: A Kubernetes quantity, such as 500m, 2 or 16Gi.
 QUANTITY = r"^[0-9]{1,18}(\.[0-9]{1,9})?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"
 #: Owner, name and commit or tag of a data set.
@@ -88,6 +90,10 @@ SHAPES = {
     HTTP_URL: (
         "not an HTTP address",
         "Write it as http://HOST:PORT/PATH, without a user or password.",
+    ),
+    CACHE_URL: (
+        "not the address of a Redis or Valkey server",
+        "Write it as redis://HOST:6379/0, or rediss:// for TLS.",
     ),
     QUANTITY: ("not a Kubernetes quantity", "Write it as 500m, 2 or 16Gi."),
     REPOSITORY: ("not a repository on the hub", "Write it as owner/name."),
@@ -124,6 +130,7 @@ Flag = Annotated[bool, Field(strict=True)]
 Line = Annotated[str, Field(pattern=LINE, max_length=1000)]
 Name = Annotated[str, Field(pattern=DNS_LABEL)]
 Url = Annotated[str, Field(pattern=HTTP_URL, max_length=2000)]
+CacheUrl = Annotated[str, Field(pattern=CACHE_URL, max_length=2000)]
 Image = Annotated[str, Field(pattern=IMAGE, max_length=500)]
 Quantity = Annotated[str, Field(pattern=QUANTITY), BeforeValidator(_plain_number)]
 PinnedDataset = Annotated[str, Field(pattern=PINNED_DATASET, max_length=300)]

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from watercolour.api.part import (
     CLUSTER,
+    CacheUrl,
     Flag,
     Image,
     Line,
@@ -102,8 +103,39 @@ class JudgeCache(Part):
     """Verdicts are kept by sketch, reference, criteria, model and order."""
 
     enabled: Flag = Field(default=True, description="Ask once for the same comparison.")
-    url: Annotated[Line | None, CLUSTER] = Field(
-        default=None, description="A Redis or Valkey server that several runs share."
+    url: CacheUrl | None = Field(
+        default=None,
+        description="A Redis or Valkey server that several runs share, as redis://HOST:6379/0; "
+        "unset is a file of the run's own.",
+    )
+    max_verdicts: Positive = Field(
+        default=200_000, description="Verdicts kept in the file; the oldest go first."
+    )
+
+
+class JudgeBudget(Part):
+    """The most that a run may ask of its judge. What it spent survives a restart."""
+
+    calls: Positive | None = Field(
+        default=None,
+        description="Requests of the whole run, repeated ones included; unset is no limit.",
+    )
+    tokens: Positive | None = Field(
+        default=None,
+        description="Tokens of the whole run, as the endpoint counts them; an answer that counts "
+        "none is taken for 2,000. Unset is no limit.",
+    )
+
+
+class JudgeBreaker(Part):
+    """When calls stop going to an endpoint that is away."""
+
+    failures: Positive = Field(
+        default=8, description="Failed calls in a row after which no call is made for a while."
+    )
+    cooldown_seconds: Seconds = Field(
+        default=30.0,
+        description="Seconds until one call tries again; doubled each time it fails, up to tenfold.",
     )
 
 
@@ -137,6 +169,23 @@ class Judge(Part):
     )
     attempts: Positive = Field(default=3, description="Calls before a comparison is dropped.")
     timeout_seconds: Seconds = Field(default=120.0, description="Limit of one call, in seconds.")
+    concurrency: Positive = Field(default=64, description="Calls under way at once.")
+    budget: JudgeBudget = Field(
+        default_factory=JudgeBudget, description="The most that the run may ask of it."
+    )
+    breaker: JudgeBreaker = Field(
+        default_factory=JudgeBreaker, description="When calls stop going to it for a while."
+    )
+    fallback: Literal["none", "embedded"] = Field(
+        default="none",
+        description="Who judges while it is away or its budget is spent: nobody, so that rollouts "
+        "are unscored; or the embedded judge, which needs `scorer.backend: embedded`.",
+    )
+    self_check: Literal["Refuse", "Warn", "Off"] = Field(
+        default="Refuse",
+        description="At the start a reference against itself must tie and the tier love must beat "
+        "meh: else refuse to train, or only say so.",
+    )
     deploy: Annotated[JudgeDeploy | None, CLUSTER] = Field(
         default=None, description="Run a judge for this run, instead of naming an endpoint."
     )

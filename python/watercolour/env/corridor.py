@@ -45,6 +45,9 @@ PATIENCE = 0.9
 #: Seconds before the second attempt; doubled with each further one.
 BACKOFF_SECONDS = 0.5
 
+#: Reasons that another attempt cannot change.
+LASTING = frozenset({Reason.JUDGE_BUDGET_SPENT})
+
 TOO_LATE = "there was no answer in the time that a client waits"
 
 
@@ -194,7 +197,8 @@ class Corridor:
             tried = tried.model_copy(update={"attempts": attempt})
             pause = BACKOFF_SECONDS * 2.0 ** (attempt - 1)
             left = deadline - asyncio.get_running_loop().time()
-            if tried.unscored_reason is None or attempt >= self.spec.env.attempts or pause >= left:
+            ended = tried.unscored_reason is None or tried.unscored_reason in LASTING
+            if ended or attempt >= self.spec.env.attempts or pause >= left:
                 return tried
             log.warning(
                 "attempt %d is unscored: %s: %s",
@@ -269,9 +273,11 @@ class Corridor:
         assert rollout.sketch is not None
         assert rollout.painting is not None
         key, painting = sketch_key(rollout.sketch), rollout.painting
+        # Verdicts outlive the run, and other runs paint with other seeds, sizes and browsers.
+        lasting = painting_key(rollout, self.spec)
         found = await asyncio.gather(
             in_time(deadline, self._quality(key, painting), Reason.SCORER_UNAVAILABLE),
-            in_time(deadline, self._judged(key, painting, draw), Reason.JUDGE_UNAVAILABLE),
+            in_time(deadline, self._judged(lasting, painting, draw), Reason.JUDGE_UNAVAILABLE),
             self._pigment(painting, rollout.subject),
         )
         return measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
@@ -320,6 +326,14 @@ class Corridor:
 def sketch_key(sketch: str) -> str:
     """What equal sketches share: within one run they also share the seed and the canvas."""
     return hashlib.sha256(sketch.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def painting_key(rollout: Rollout, spec: RunSpec) -> str:
+    """What equal paintings of any run share: the sketch and all that its picture depends on."""
+    assert rollout.sketch is not None
+    versions = ",".join(f"{name}={rollout.versions[name]}" for name in sorted(rollout.versions))
+    made = f"{sketch_key(rollout.sketch)} {spec.seed} {spec.renderers.size} {versions}"
+    return hashlib.sha256(made.encode()).hexdigest()
 
 
 def blank_canvas(paint_fraction: float, least: float) -> Violation | None:

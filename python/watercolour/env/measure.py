@@ -125,7 +125,7 @@ async def judged(
         value=value,
         record={"votes": comparison.votes},
         timings={"judge": time.perf_counter() - began},
-        versions={"judge": judge.model},
-        reason=Reason.JUDGE_UNAVAILABLE if value is None else None,
+        versions={"judge": comparison.model},
+        reason=comparison.reason if value is None else None,
         detail=f"no reference could be resolved: {why}" if value is None else "",
     )

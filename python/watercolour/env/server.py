@@ -43,9 +43,7 @@ from watercolour.env.owed import Counted, Owed
 from watercolour.env.presence import Presence, answers
 from watercolour.render import discover
 from watercolour.render.dispatcher import Dispatcher
-from watercolour.reward import pool, recipes
-from watercolour.reward.judge import Judge
-from watercolour.reward.verdict import CRITERIA
+from watercolour.reward import judges, pool, recipes
 from watercolour.score.client import ScoreClient
 from watercolour.sketch import exports, prompt
 
@@ -66,6 +64,8 @@ class Neighbours:
         scorer: base URL; None when the recipe gives quality no weight.
         judge: base URL; None when the recipe gives the judge no weight.
         judge_key: bearer token for the judge.
+        stand_in: base URL of the embedded judge that the specification asks for as a fallback.
+        verdicts: file in which the judge's verdicts outlive this process.
         hedge_s: seconds of a render after which an idle renderer gets the same job; None never.
     """
 
@@ -75,6 +75,8 @@ class Neighbours:
     judge_key: str | None = None
     dns: tuple[str, int] | None = None
     hedge_s: float | None = None
+    stand_in: str | None = None
+    verdicts: Path | None = None
 
 
 class Demand(BaseModel):
@@ -96,6 +98,7 @@ def neighbours(
     judge_key: str | None = None,
     dns: tuple[str, int] | None = None,
     hedge_s: float | None = None,
+    verdicts: Path | None = None,
 ) -> Neighbours:
     """Match what was given with what the recipe needs; the rest is left alone.
 
@@ -130,7 +133,20 @@ def neighbours(
                 f"Set it, or start with --{room} URL.",
             )
         found[term] = url
-    return Neighbours(tuple(renderers), found["quality"], found["judge"], judge_key, dns, hedge_s)
+    # The embedded scorer judges as well, so it is who stands in.
+    stand_in = None
+    if found["judge"] is not None and spec.judge.fallback == judges.EMBEDDED:
+        stand_in = scorer or spec.scorer.endpoint
+    return Neighbours(
+        tuple(renderers),
+        found["quality"],
+        found["judge"],
+        judge_key,
+        dns,
+        hedge_s,
+        stand_in,
+        verdicts,
+    )
 
 
 def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
@@ -180,17 +196,15 @@ async def opened(
             )
             stack.push_async_callback(scorer.aclose)
         if near.judge is not None:
-            judge = Judge(
-                near.judge,
-                model=spec.judge.model,
-                attempts=spec.judge.attempts,
-                timeout_s=spec.judge.timeout_seconds,
-                api_key=near.judge_key,
-                criteria=spec.judge.criteria or CRITERIA,
-                both_orders=spec.judge.order == "both",
-                remember=spec.judge.cache.enabled,
+            judge = await stack.enter_async_context(
+                judges.opened(
+                    spec,
+                    near.judge,
+                    key=near.judge_key,
+                    verdicts=near.verdicts,
+                    stand_in=near.stand_in,
+                )
             )
-            stack.push_async_callback(judge.aclose)
         rooms = Rooms(renderers, scorer, judge, rated, present.get("scorer"), present.get("judge"))
         yield Opened(Corridor(spec, rooms), renderers, http, present)
 
@@ -327,6 +341,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--scorer", metavar="URL", help="instead of spec.scorer.endpoint")
     parser.add_argument("--judge", metavar="URL", help="instead of spec.judge.endpoint")
+    parser.add_argument(
+        "--verdicts",
+        type=Path,
+        metavar="FILE",
+        help="keep the judge's verdicts, and what was spent of its budget, beyond this process",
+    )
     key = parser.add_mutually_exclusive_group()
     key.add_argument(
         "--judge-key-file", type=Path, metavar="FILE", help="holds the judge's bearer token"
@@ -352,6 +372,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             judge_key=_secret(args.judge_key_file, args.judge_key_env),
             dns=dns,
             hedge_s=args.hedge_seconds,
+            verdicts=args.verdicts,
         )
         app = create_app(spec, near)
         service.serve(app, args, websockets=True, drain=partial(drain, app, args.grace_seconds))

@@ -275,6 +275,7 @@ def _start(
         "--scorer": spec.scorer.endpoint or scorer,
         "--judge": spec.judge.endpoint or scorer,
         "--judge-key-file": judge_key_file,
+        "--verdicts": folder / "verdicts.sqlite",
     }
     given = [word for name, value in options.items() if value for word in (name, str(value))]
     supervisor.start(_service("env", by.env, *given))

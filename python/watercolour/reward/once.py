@@ -30,6 +30,10 @@ class Once(Generic[Value]):
         self._done: OrderedDict[Hashable, Value] = OrderedDict()
         self._flights: dict[Hashable, _Flight[Value]] = {}
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether :meth:`get` would make nothing: the value is known or on its way."""
+        return key in self._done or key in self._flights
+
     async def get(self, key: Hashable, make: Callable[[], Awaitable[Value]]) -> Value:
         """The value of ``key``, made by ``make`` unless it is known or on its way.
 

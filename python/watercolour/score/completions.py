@@ -1,7 +1,9 @@
 """A client of any OpenAI-compatible chat completion: the judge and the marks ask through it.
 
 A call ends in the text of the first choice or in :class:`CallFailed`. It is tried again when the
-connection, the time or the server failed, and waits for as long as a rate limit asks.
+connection, the time or the server failed. A rate limit is waited out exactly as the server asks
+and is no failed try. An endpoint that is away opens the breaker, and a spent budget ends every call
+before it goes out.
 """
 
 from __future__ import annotations
@@ -9,7 +11,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
+import itertools
+import json
+import math
 import random
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +23,43 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from watercolour.score.breaker import Breaker, State
+from watercolour.score.budget import Budget, Reservation
+
 #: Seconds before the second attempt of a failed call; doubled with each further one.
 BACKOFF_SECONDS = 1.0
 
+#: Failed calls in a row after which an endpoint is left alone, and for how many seconds.
+FAILURES, COOLDOWN_SECONDS = 8, 30.0
+
+#: A client's pool looks at all its connections for each of them, so that one pool of 64 would take
+#: a tenth of a second of CPU time a step; several small ones take next to none.
+CONNECTIONS_A_CLIENT = 8
+#: Seconds that a connection without a call stays open: longer than from one step to the next.
+KEPT_OPEN_SECONDS = 120.0
+
+#: Answers for which the key or the address is to blame: no other call will fare better.
+_MISDIRECTED = {
+    401: "is the key right?",
+    403: "may this key use that model?",
+    404: "are the endpoint's address and the model's name right?",
+}
+
 Sleep = Callable[[float], Awaitable[None]]
+#: Told of calls and tokens, to keep what was spent.
+Spend = Callable[[int, int], Awaitable[None]]
 
 
 class CallFailed(Exception):
-    """One call brought no answer that can be used."""
+    """One call brought no answer that can be used.
+
+    Attributes:
+        spent: because the budget is.
+    """
+
+    def __init__(self, message: str, *, spent: bool = False) -> None:
+        super().__init__(message)
+        self.spent = spent
 
 
 @dataclass(frozen=True)
@@ -40,8 +75,25 @@ class Completion:
     tokens: int | None
 
 
+@dataclass
+class Counts:
+    """What became of the requests so far.
+
+    Attributes:
+        requests: sent, repeated ones included.
+        refused: of these, held back by a rate limit.
+        failed: calls that brought no answer that can be used.
+        remembered: answers that needed no request; whoever remembers counts them.
+    """
+
+    requests: int = 0
+    refused: int = 0
+    failed: int = 0
+    remembered: int = 0
+
+
 class Completions:
-    """Connections to one endpoint."""
+    """Connections to one endpoint, with its breaker and the run's budget."""
 
     def __init__(
         self,
@@ -51,6 +103,9 @@ class Completions:
         timeout_s: float = 120.0,
         api_key: str | None = None,
         concurrency: int = 16,
+        breaker: Breaker | None = None,
+        budget: Budget | None = None,
+        spend: Spend | None = None,
         sleep: Sleep = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -63,66 +118,151 @@ class Completions:
             api_key: sent as a bearer token; never logged.
             concurrency: calls under way at once; a call that a rate limit holds back keeps its
                 place, so that the load falls by itself.
+            breaker: None opens after FAILURES, for COOLDOWN_SECONDS.
+            budget: None has no limits.
+            spend: keeps what was spent beyond this process.
             sleep: waits some seconds; a test's own clock.
             transport: httpx transport instead of the network.
         """
         self.endpoint = endpoint(url)
+        self.counts = Counts()
+        self.breaker = breaker or Breaker(FAILURES, COOLDOWN_SECONDS)
+        self.budget = budget or Budget()
         self._attempts = attempts
         self._timeout_s = timeout_s
+        self._spend = spend
         self._sleep = sleep
         self._places = asyncio.Semaphore(concurrency)
-        self._http = httpx.AsyncClient(
-            timeout=timeout_s,
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            limits=httpx.Limits(max_connections=concurrency),
-            trust_env=False,
-            transport=transport,
-        )
+        context = ssl.create_default_context()
+        self._clients = [
+            httpx.AsyncClient(
+                timeout=timeout_s,
+                headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
+                limits=httpx.Limits(keepalive_expiry=KEPT_OPEN_SECONDS),
+                trust_env=False,
+                verify=context,
+                transport=transport,
+            )
+            for _ in range(math.ceil(concurrency / CONNECTIONS_A_CLIENT))
+        ]
+        self._turns = itertools.cycle(self._clients)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        for client in self._clients:
+            await client.aclose()
 
-    async def ask(self, body: dict[str, Any]) -> Completion:
+    async def ask(
+        self, body: dict[str, Any] | bytes, kept: Reservation | None = None
+    ) -> Completion:
         """One completion, with retries.
+
+        Args:
+            body: the request, or its JSON.
+            kept: calls of the budget that were reserved for this one and its sisters.
 
         Raises:
             CallFailed: the attempts are used up, the rate limit outlasts ``timeout_s``, the
-                request was refused, or the answer is no chat completion.
+                request was refused, the answer is no chat completion, the endpoint is being left
+                alone, or the budget is spent.
         """
-        async with self._places:
-            return await self._ask(body)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        try:
+            async with self._places:
+                if not self.breaker.admits():
+                    raise CallFailed(self._is_away())
+                probe = self.breaker.state is State.HALF_OPEN
+                attempts = 1 if probe else self._attempts
+                try:
+                    return await self._ask(data, attempts, kept or Reservation(0))
+                finally:
+                    if probe and self.breaker.state is State.HALF_OPEN:
+                        self.breaker.abandoned()
+        except CallFailed:
+            self.counts.failed += 1
+            raise
 
-    async def _ask(self, body: dict[str, Any]) -> Completion:
+    def spent(self) -> CallFailed:
+        """The failure that a spent budget is."""
+        return CallFailed(f"the budget is spent: {self.budget}", spent=True)
+
+    async def _ask(self, data: bytes, attempts: int, kept: Reservation) -> Completion:
         failed = throttled = 0
         waited = 0.0
         while True:
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    response = await self._http.post(self.endpoint, json=body)
-            except (httpx.HTTPError, TimeoutError) as error:
-                failed, why = failed + 1, f"{type(error).__name__} {error}".strip()
+            found = await self._sent(data, kept)
+            if isinstance(found, Completion):
+                self.breaker.succeeded()
+                return found
+            if isinstance(found, str):
+                failed, why = failed + 1, found
                 delay = backoff(failed)
             else:
-                if response.status_code == 200:
-                    return completion(response)
-                why = f"HTTP {response.status_code}"
-                asked_for = retry_after(response)
-                if response.status_code == 429 or asked_for is not None:
-                    # Waiting as asked is no failed attempt, but it has an end.
+                why = f"HTTP {found.status_code}"
+                asked_for = retry_after(found)
+                if found.status_code == 429 or asked_for is not None:
+                    # The server is there, and waiting as it asks is no failed try; but it has an
+                    # end.
+                    self.breaker.succeeded()
+                    self.counts.refused += 1
                     throttled += 1
                     delay = asked_for if asked_for is not None else backoff(throttled)
                     waited += delay
                     if waited > self._timeout_s:
                         raise CallFailed(f"{why}, rate limit outlasted {self._timeout_s:g} s")
-                elif response.status_code >= 500 or response.status_code == 408:
+                elif found.status_code >= 500 or found.status_code == 408:
                     failed += 1
                     delay = backoff(failed)
                 else:
-                    raise CallFailed(f"{why}: {response.text[:200]}")
-            if failed >= self._attempts:
+                    raise self._refused(found)
+            if failed >= attempts:
+                self.breaker.failed()
                 raise CallFailed(f"{why}, after {failed} attempts")
-            await self._sleep(delay * random.uniform(1.0, 1.2))
+            await self._sleep(delay)
+            if self.breaker.holds():
+                raise CallFailed(f"{why}; {self._is_away()}")
+
+    async def _sent(self, data: bytes, kept: Reservation) -> Completion | httpx.Response | str:
+        """One request: the completion, an answer of another kind, or why there is neither.
+
+        Raises:
+            CallFailed: the budget does not allow it, or the message holds no text.
+        """
+        if not self.budget.call(kept):
+            raise self.spent()
+        self.counts.requests += 1
+        tokens = 0
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await next(self._turns).post(
+                    self.endpoint, content=data, headers={"Content-Type": "application/json"}
+                )
+            if response.status_code != 200:
+                return response
+            found = completion(response)
+            tokens = self.budget.answered(None if found is None else found.tokens)
+            return found or "the answer is not a chat completion"
+        except TimeoutError:
+            return f"no answer in {self._timeout_s:g} s"
+        except httpx.HTTPError as error:
+            return f"{type(error).__name__} {error}".strip()
+        finally:
+            if self._spend is not None:
+                await self._spend(1, tokens)
+
+    def _refused(self, response: httpx.Response) -> CallFailed:
+        advice = _MISDIRECTED.get(response.status_code)
+        if advice:
+            # No other call will fare better, and a locked key is worse than a wrong one.
+            self.breaker.failed()
+        else:
+            self.breaker.succeeded()
+        said = " ".join(response.text[:200].split())
+        return CallFailed(f"HTTP {response.status_code}: {said}{f' ({advice})' if advice else ''}")
+
+    def _is_away(self) -> str:
+        left = self.breaker.seconds_left
+        return f"the endpoint is away; it is asked again in {left:.0f} s"
 
 
 def endpoint(url: str) -> str:
@@ -139,28 +279,28 @@ def data_url(picture: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(picture).decode('ascii')}"
 
 
-def completion(response: httpx.Response) -> Completion:
-    """The first choice of a chat completion.
+def completion(response: httpx.Response) -> Completion | None:
+    """The first choice of a chat completion; None if the answer is none: HTML, JSON cut off.
 
     Raises:
-        CallFailed: the answer is no chat completion: HTML, JSON cut off, another shape.
+        CallFailed: it is one, and its message holds no text: the model declined.
     """
     try:
         found = response.json()
         content = found["choices"][0]["message"]["content"]
         usage = found.get("usage")
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise CallFailed("the answer is not a chat completion") from error
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        return None
     if not isinstance(content, str):
-        raise CallFailed("the answer is not a chat completion: its content is no text")
+        raise CallFailed("the answer's message holds no text")
     counted = usage.get("total_tokens") if isinstance(usage, dict) else None
     whole = isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0
     return Completion(content, counted if whole else None)
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait after the n-th failure, from 1: doubled each time."""
-    return BACKOFF_SECONDS * 2.0 ** (attempt - 1)
+    """Seconds to wait after the n-th failure, from 1: doubled each time, and a little by chance."""
+    return BACKOFF_SECONDS * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.2)
 
 
 def retry_after(response: httpx.Response) -> float | None:

@@ -12,8 +12,8 @@ from tests.unit.env.world import World
 
 from watercolour.env import corridor, presence
 from watercolour.render import fleet
-from watercolour.reward import judge as judging
 from watercolour.score import client as scoring
+from watercolour.score import completions
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fleet, name, 0.01)
     monkeypatch.setattr(presence, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(corridor, "BACKOFF_SECONDS", 0.001)
-    monkeypatch.setattr(judging, "BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(completions, "BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr(scoring, "BACKOFF_SECONDS", 0.001)
 
 

@@ -1,0 +1,278 @@
+"""A step's judge calls against an endpoint that takes 120 ms and refuses one call in twenty.
+
+8 rollouts meet 4 references in both orders: 64 calls. Told are the calls that the endpoint saw, the
+longest wait beside what Retry-After asked for, and the seconds without refusals beside the ideal,
+in which every call takes its 120 ms and all of them go out at once. Theirs is the published way:
+one rollout after the other, a new client a call, five seconds after a refusal.
+
+    python bench/judge_calls.py [--rounds 5] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from watercolour.reward import pool, verdict
+from watercolour.reward.judge import Judge
+from watercolour.reward.pool import Reference
+from watercolour.score.completions import Completions, data_url
+
+ROLLOUTS, REFERENCES, ORDERS = 8, 4, 2
+CALLS = ROLLOUTS * REFERENCES * ORDERS
+LATENCY_SECONDS, RETRY_AFTER_SECONDS, REFUSED_SHARE = 0.12, 1, 0.05
+THEIR_BACKOFF_SECONDS, THEIR_ATTEMPTS = 5.0, 3
+#: How far above the ideal the calls may take.
+MOST_OF_IDEAL = 1.5
+
+ANSWER = json.dumps(
+    {"choices": [{"message": {"content": '{"winner": "A", "reason": "softer edges"}'}}]}
+).encode()
+
+
+class Endpoint:
+    """An endpoint that answers after a while, refuses by a seeded chance, and counts."""
+
+    def __init__(self, refused_share: float, seed: int, latency_s: float) -> None:
+        self.rng = random.Random(seed)
+        self.share = refused_share
+        self.latency_s = latency_s
+        self.seen = self.refused = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, request by request."""
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    int(line.split(b":")[1])
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length")
+                )
+                await reader.readexactly(length)
+                self.seen += 1
+                if self.rng.random() < self.share:
+                    self.refused += 1
+                    more = f"Retry-After: {RETRY_AFTER_SECONDS}\r\n".encode()
+                    writer.write(response(b"429 Too Many Requests", b"{}", more))
+                else:
+                    await asyncio.sleep(self.latency_s)
+                    writer.write(response(b"200 OK", ANSWER))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
+def response(status: bytes, body: bytes, more: bytes = b"") -> bytes:
+    """An HTTP response."""
+    length = str(len(body)).encode()
+    return b"HTTP/1.1 %s\r\nContent-Length: %s\r\n%s\r\n%s" % (status, length, more, body)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step's calls came to.
+
+    Attributes:
+        resolved: references with a value.
+        calls: requests that the endpoint saw.
+        refused: of these, with 429.
+        waits: seconds that the client waited, one entry a wait.
+        seconds: of the whole step.
+    """
+
+    resolved: int
+    calls: int
+    refused: int
+    waits: tuple[float, ...]
+    seconds: float
+
+
+def faults(step: Step) -> list[str]:
+    """What a step with refusals got wrong; empty if nothing."""
+    found: list[str] = []
+    if step.resolved != ROLLOUTS * REFERENCES:
+        found.append(f"{step.resolved} of {ROLLOUTS * REFERENCES} references are resolved")
+    if step.calls != CALLS + step.refused:
+        found.append(f"{step.calls} calls, must be {CALLS} and the {step.refused} refused ones")
+    if any(wait > RETRY_AFTER_SECONDS for wait in step.waits):
+        longest = max(step.waits)
+        found.append(f"a wait of {longest:g} s, Retry-After said {RETRY_AFTER_SECONDS} s")
+    return found
+
+
+class Ours:
+    """The judge as a run has it: one for all steps, its connections open from the first one on."""
+
+    def __init__(self, endpoint: Remote) -> None:
+        self.endpoint = endpoint
+        self.waits: list[float] = []
+        self.judge = Judge(
+            Completions(endpoint.url, concurrency=CALLS, sleep=self.sleep), model="vlm"
+        )
+        self.steps = 0
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, and remember for how long."""
+        self.waits.append(seconds)
+        await asyncio.sleep(seconds)
+
+    async def step(self, references: Sequence[Reference]) -> Step:
+        """Compare a step's rollouts with their draw."""
+        self.waits.clear()
+        self.steps += 1
+        before = self.endpoint.counts()
+        began = time.perf_counter()
+        found = await asyncio.gather(
+            *(
+                # The same picture under a key of its own: nothing is remembered.
+                self.judge.compare(references[0].painting, references[1:], key=f"{self.steps} {n}")
+                for n in range(ROLLOUTS)
+            )
+        )
+        seconds = time.perf_counter() - began
+        after = self.endpoint.counts()
+        resolved = sum(vote.value is not None for one in found for vote in one.votes)
+        seen, refused = (late - early for late, early in zip(after, before, strict=True))
+        return Step(resolved, seen, refused, tuple(self.waits), seconds)
+
+
+async def theirs(url: str, references: Sequence[Reference]) -> float:
+    """Seconds of a step by a new client a call, rollout after rollout."""
+    a, b = data_url(references[0].painting), data_url(references[1].painting)
+    body: dict[str, Any] = verdict.request("vlm", verdict.CRITERIA, a, b)
+
+    async def call() -> None:
+        for _ in range(THEIR_ATTEMPTS):
+            async with httpx.AsyncClient(trust_env=False) as client:
+                if (await client.post(f"{url}/v1/chat/completions", json=body)).is_success:
+                    return
+            await asyncio.sleep(THEIR_BACKOFF_SECONDS)
+
+    began = time.perf_counter()
+    for _ in range(ROLLOUTS):
+        await asyncio.gather(*(call() for _ in range(REFERENCES * ORDERS)))
+    return time.perf_counter() - began
+
+
+class Remote:
+    """An endpoint in a process of its own, asked for its counts over its pipes."""
+
+    def __init__(self, refused_share: float, seed: int) -> None:
+        command = [sys.executable, __file__, "--serve", str(refused_share), "--seed", str(seed)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.url = f"http://127.0.0.1:{self._line()}"
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def counts(self) -> tuple[int, int]:
+        """Requests that it has seen, and those that it refused."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        seen, refused = self._line().split()
+        return int(seen), int(refused)
+
+    def close(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.communicate()
+
+
+async def endpoint(refused_share: float, seed: int) -> None:
+    """Serve; print the port, then the counts for every line of standard input."""
+    one = Endpoint(refused_share, seed, LATENCY_SECONDS)
+    server = await asyncio.start_server(one.serve, "127.0.0.1", 0, backlog=4 * CALLS)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(one.seen, one.refused, flush=True)
+
+
+def main() -> int:
+    """Measure and tell; the exit code says whether the figures hold."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.serve is not None:
+        asyncio.run(endpoint(args.serve, args.seed))
+        return 0
+    references = pool.load("builtin:flowers").references[: REFERENCES + 1]
+    smooth, rough = Remote(0.0, args.seed), Remote(REFUSED_SHARE, args.seed)
+    try:
+        steps, refused, other = asyncio.run(measured(smooth, rough, references, args.rounds))
+    finally:
+        smooth.close()
+        rough.close()
+    return told(steps, refused, other)
+
+
+async def measured(
+    smooth: Remote, rough: Remote, references: Sequence[Reference], rounds: int
+) -> tuple[list[Step], list[Step], list[float]]:
+    """Rounds of ours and theirs in turn, and of ours with refusals."""
+    calm, refusing = Ours(smooth), Ours(rough)
+    steps: list[Step] = []
+    refused: list[Step] = []
+    other: list[float] = []
+    # The first step opens the connections, as a run's first step does; it is not counted.
+    await calm.step(references)
+    for _ in range(rounds):
+        steps.append(await calm.step(references))
+        other.append(await theirs(smooth.url, references))
+        refused.append(await refusing.step(references))
+    for one in (calm, refusing):
+        await one.judge.completions.aclose()
+    return steps, refused, other
+
+
+def told(steps: Sequence[Step], refused: Sequence[Step], other: Sequence[float]) -> int:
+    """Print the table and the line of JSON; 1 if a call was lost or waited too long."""
+    wrong = [fault for step in refused for fault in faults(step)]
+    seconds = statistics.median(step.seconds for step in steps)
+    published = statistics.median(other)
+    ideal = seconds / LATENCY_SECONDS
+    print(f"{CALLS} calls, {LATENCY_SECONDS * 1000:.0f} ms each; median of {len(steps)} rounds")
+    print(f"  without refusals   {seconds:.3f} s, {ideal:.2f} × the ideal")
+    for step in refused:
+        print(
+            f"  {step.refused} refused          {step.seconds:.3f} s, {step.calls} calls, "
+            f"{step.resolved} of {ROLLOUTS * REFERENCES} resolved, longest wait "
+            f"{max(step.waits, default=0.0):g} s of {RETRY_AFTER_SECONDS} s"
+        )
+    print(f"  the published way  {published:.3f} s, without refusals")
+    print("\n".join(wrong) or "  every call is resolved; none waited longer than it was told to")
+    line = {
+        "bench": "judge_calls",
+        "ours": round(seconds, 4),
+        "theirs": round(published, 4),
+        "ratio": round(published / seconds, 2),
+        "of_ideal": round(ideal, 3),
+        "refused": sum(step.refused for step in refused),
+        "faults": wrong,
+        "unit": "s a step",
+        "n": len(steps),
+        "conditions": f"{CALLS} calls, 120 ms, {platform.machine()}",
+    }
+    print(json.dumps(line))
+    return 1 if wrong or ideal > MOST_OF_IDEAL else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
