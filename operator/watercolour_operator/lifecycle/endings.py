@@ -30,6 +30,8 @@ FINAL = frozenset(
         Reason.RUN_EXISTS,
         Reason.POLICY_TOO_WEAK,
         Reason.POLICY_COLLAPSED,
+        Reason.LOSS_NOT_FINITE,
+        Reason.GPU_OUT_OF_MEMORY,
         Reason.VERSION_SKEW,
     }
 )

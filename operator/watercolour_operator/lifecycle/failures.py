@@ -21,6 +21,8 @@ REMEDIES = {
     Reason.RUN_EXISTS: "Give the run another name or another artifacts.path, or remove the folder.",
     Reason.POLICY_TOO_WEAK: "Add spec.sft, or begin with a stronger model.",
     Reason.POLICY_COLLAPSED: "Lower trainer.learningRate, and look at the paintings.",
+    Reason.LOSS_NOT_FINITE: "Lower trainer.learningRate; the step's batch is in the run's folder.",
+    Reason.GPU_OUT_OF_MEMORY: "Lower trainer.sampling.maxCompletionTokens or rolloutsPerStep.",
     Reason.INFRASTRUCTURE_DEGRADED: "See RenderersReady, ScorerReady and JudgeReady.",
     Reason.DISK_FULL: "Raise artifacts.storage.size, or lower trainer.keepCheckpoints.",
     Reason.INVALID_MODEL: "Correct spec.model, or its tokenSecretRef.",

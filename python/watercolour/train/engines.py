@@ -60,6 +60,7 @@ def build(
             raise _unfit(name, fault)
         return name, Decoder(model, sampling, ends).generate
     if name == "transformers":
+        _require_cache(model, cache)
         return name, _transformers(model, sampling, ends, pad, cache)
     raise _unfit(name, "this trainer has no such engine")
 
@@ -78,6 +79,26 @@ def _unfit(name: str, why: str) -> InputError:
         field="spec.trainer.engine",
         value=name,
     )
+
+
+def _require_cache(model: nn.Module, cache: str | None) -> None:
+    """Refuse a cache of a fixed size for a model whose class has none: it would be passed over.
+
+    Raises:
+        InputError: as said (InvalidSpec).
+    """
+    policy = weights.causal_lm(model)
+    fixed = cache is not None and "static" in cache
+    able = getattr(policy, "_can_compile_fullgraph", False)
+    if fixed and not (able and policy._supports_default_dynamic_cache()):
+        raise InputError(
+            Reason.INVALID_SPEC,
+            f"spec.trainer.grpo.cache_implementation={cache}: {type(policy).__name__} has no "
+            "static cache.",
+            remedy="Leave it out; generation then lengthens its cache with each token.",
+            field="spec.trainer.grpo.cache_implementation",
+            value=cache,
+        )
 
 
 def _static(model: nn.Module, sampling: Decoding, ends: frozenset[int]) -> Engine:

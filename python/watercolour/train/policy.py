@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,12 @@ from watercolour.api.errors import InputError
 from watercolour.api.policy import BUILTIN
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Lora, Model
+from watercolour.train import targets
 
 POLICIES = Path(__file__).parent / "policies"
 ADAPTER_FILE = "adapter_model.safetensors"
 #: Parameters up to which one forward pass may hold all rollouts of a step.
 SMALL_PARAMETERS = 20_000_000
-#: Never adapted: a vision tower sees nothing here, and TRL reads the head's weight directly.
-EXCLUDED = r".*(visual|vision|lm_head).*"
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,8 @@ def load(spec: Model, lora: Lora) -> Policy:
     """Load model, tokenizer and, if the specification names one, the adapter to start from.
 
     Raises:
-        InputError: one of them cannot be loaded whole (InvalidModel).
+        InputError: one of them cannot be loaded whole (InvalidModel), or the adapter's targets are
+            not in the model (InvalidSpec).
     """
     source = _source(spec)
     model = _model(spec, source)
@@ -58,7 +57,7 @@ def load(spec: Model, lora: Lora) -> Policy:
         model = model.to("cuda")
     if spec.adapter is not None:
         return Policy(_adapted(model, spec.adapter), tokenizer, ends, None)
-    return Policy(model, tokenizer, ends, _lora(model, lora))
+    return Policy(model, tokenizer, ends, lora_of(model, lora))
 
 
 def _source(spec: Model) -> str:
@@ -130,14 +129,16 @@ def _ends(model: Any, tokenizer: Any) -> frozenset[int]:
     return frozenset(end for end in [tokenizer.eos_token_id, *more] if isinstance(end, int))
 
 
-def _lora(model: Any, lora: Lora) -> LoraConfig:
-    excluded = any(re.fullmatch(EXCLUDED, name) for name, _ in model.named_modules())
+def lora_of(model: Any, lora: Lora) -> LoraConfig:
+    """The adapter to add to a model."""
+    meant = targets.find(model, lora.targets)
     return LoraConfig(
         r=lora.r,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
-        target_modules="all-linear" if lora.targets == ("all-linear",) else list(lora.targets),
-        exclude_modules=EXCLUDED if excluded else None,
+        target_modules=meant.modules,
+        target_parameters=meant.parameters,
+        exclude_modules=meant.excluded,
         bias="none",
         task_type="CAUSAL_LM",
     )

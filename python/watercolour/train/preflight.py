@@ -14,6 +14,7 @@ from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import Guards
+from watercolour.train import thinking
 from watercolour.train.metrics import mean, share
 from watercolour.train.rollouts import Group, Painter
 
@@ -33,13 +34,24 @@ class Findings:
     gate_pass_rate: float | None
     reward: float | None
     wins: float | None
+    thinking: float | None = None
+    """The share that begins with a thought."""
 
 
-def probe(painter: Painter, groups: Sequence[Group], guards: Guards) -> Findings:
+def probe(
+    painter: Painter, groups: Sequence[Group], guards: Guards, *, silent: bool = False
+) -> Findings:
     """Paint one sketch a group with the starting policy and judge the outcome.
 
+    Args:
+        painter: generates and evaluates.
+        groups: one prompt each.
+        guards: the least that is asked for.
+        silent: the policy was asked not to think aloud.
+
     Raises:
-        InputError: too few pass the gate (PolicyTooWeak).
+        InputError: too few pass the gate (PolicyTooWeak), or most think although they were asked
+            not to (InvalidSpec).
         InfrastructureError: none could be evaluated; the reason is the probes' own.
     """
     rollouts = painter.paint(STEP, groups, 1).rollouts
@@ -48,7 +60,10 @@ def probe(painter: Painter, groups: Sequence[Group], guards: Guards) -> Findings
         gate_pass_rate=share(rollout.gate_passed for rollout in rollouts),
         reward=mean(rollout.reward for rollout in rollouts),
         wins=mean(rollout.terms.get("judge") for rollout in rollouts if rollout.gate_passed),
+        thinking=thinking.share_of(rollout.completion for rollout in rollouts),
     )
+    if silent:
+        thinking.require_rare(findings.thinking, findings.probes)
     require(findings, rollouts, guards)
     return findings
 

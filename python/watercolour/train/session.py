@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 from datasets import Dataset
 
 from watercolour import logs
-from watercolour.api.errors import InterruptedRun, WatercolourError
+from watercolour.api.errors import InfrastructureError, InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
 from watercolour.api.trainer import decoding
@@ -29,6 +30,7 @@ from watercolour.train import (
     preflight,
     settings,
     summary,
+    thinking,
 )
 from watercolour.train import policy as policies
 from watercolour.train import trainer as trainers
@@ -105,7 +107,9 @@ def run(
         _cold_start(spec, policy, trainer, painter, progress, out)
     if resumed is None and spec.trainer.guards.probes:
         progress.enter("preflight")
-        found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards)
+        found = preflight.probe(
+            painter, _probes(spec, ask), spec.trainer.guards, silent=not spec.prompts.thinking
+        )
         progress.enter("preflight", preflight=asdict(found))
         write_preflight(out, found)
     _train(trainer, session, resumed, steps)
@@ -118,7 +122,8 @@ def run(
 def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
     """Run the steps; whatever ends them early leaves a checkpoint of the last one behind."""
     try:
-        trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+        with _memory_named(trainer, session.progress):
+            trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         if trainer.state.global_step < session.batches.steps:
             raise InterruptedRun(
                 Reason.INTERRUPTED,
@@ -129,6 +134,26 @@ def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, st
         if trainer.state.global_step > steps:
             trainer.save_whole()
         raise
+
+
+@contextmanager
+def _memory_named(trainer: trainers.Trainer, progress: Progress) -> Generator[None]:
+    """Turn a GPU that is full into an error with a reason.
+
+    Raises:
+        InfrastructureError: it is (GpuOutOfMemory).
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        updating = progress.phase == "updating"
+        raise InfrastructureError(
+            Reason.GPU_OUT_OF_MEMORY,
+            f"the GPU was full while {progress.phase} in step {trainer.state.global_step}.",
+            remedy="Lower spec.trainer.sampling.maxCompletionTokens"
+            + (", or set" if updating else " or rolloutsPerStep, or set")
+            + " spec.trainer.processes to more GPUs.",
+        ) from error
 
 
 def _cold_start(
@@ -182,6 +207,8 @@ def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int
         return_dict=False,
         **{"enable_thinking": spec.prompts.thinking, **spec.model.chat_template_kwargs},
     )
+    if not spec.prompts.thinking:
+        thinking.require_shut(policy.tokenizer.decode(tokens))
     return tuple(tokens)
 
 

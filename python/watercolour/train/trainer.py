@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from datasets import Dataset
@@ -24,7 +24,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.train import checkpoint, guard, metrics, packing
+from watercolour.train import bad_batch, checkpoint, guard, metrics, packing
 from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
@@ -120,13 +120,28 @@ class Trainer(GRPOTrainer):
         return total.requires_grad_()
 
     def _observed_loss(self, model: Any, inputs: Any) -> tuple[Tensor, Tensor]:
-        """TRL's loss, and |Δ log p| between sampling and training of every scored token."""
+        """TRL's loss, and |Δ log p| between sampling and training of every scored token.
+
+        Raises:
+            InfrastructureError: the loss is no number; the batch is saved (LossNotFinite).
+        """
         loss = super()._compute_loss(model, inputs)
+        if not torch.isfinite(loss):
+            self._stop_at(inputs, loss.item())
         newest, sampled = self._newest_logs, inputs.get("sampling_per_token_logps")
         if newest is None or sampled is None:
             return loss, loss.new_zeros(0)
         mask = inputs["completion_mask"].bool()
         return loss, (newest - sampled)[mask].abs()
+
+    def _stop_at(self, inputs: Any, loss: float) -> NoReturn:
+        step, folder = self.state.global_step, self.session.artifacts.folder
+        kept = bad_batch.save(folder, step, inputs, self.session.painted)
+        raise InfrastructureError(
+            Reason.LOSS_NOT_FINITE,
+            f"the loss of step {step} is {loss}; its batch is in {kept}.",
+            remedy="Lower spec.trainer.learningRate, and go on from the checkpoint before.",
+        )
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
         found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
@@ -201,7 +216,7 @@ def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Sessi
         painted = session.painter.paint(step, groups, session.batches.group_size)
         session.progress.enter("updating")
         session.painted = painted
-        return answer(painted)
+        return answer(painted, min(policy.ends, default=policy.tokenizer.pad_token_id))
 
     trainer = Trainer(
         model=policy.model,
@@ -235,22 +250,24 @@ def micro_batch_tokens(batches: Batches, settings: GRPOConfig) -> int | None:
     return MICRO_BATCH_TOKENS if packed and not settings.use_adaptive_entropy else None
 
 
-def answer(painted: Painted) -> dict[str, Any]:
+def answer(painted: Painted, end: int) -> dict[str, Any]:
     """What TRL wants of a rollout function.
 
     A row without a value is masked, so that it neither weighs in the loss's denominator nor feels
-    the KL term; its advantage is 0 in any case.
+    the KL term; its advantage is 0 in any case. A row without a token, which TRL cannot hold, gets
+    the end token for it, masked: there is nothing in it to learn from, but its reward still tells
+    the group's mean.
     """
     rewards = painted.rewards
     found: dict[str, Any] = {
         "prompt_ids": [list(prompt) for prompt in painted.prompts],
-        "completion_ids": [list(row.tokens) for row in painted.rows],
-        "logprobs": [list(row.log_probabilities) for row in painted.rows],
+        "completion_ids": [list(row.tokens) or [end] for row in painted.rows],
+        "logprobs": [list(row.log_probabilities) or [0.0] for row in painted.rows],
         "value": rewards,
     }
-    if None in rewards:
+    if None in rewards or not all(row.tokens for row in painted.rows):
         found["env_mask"] = [
-            [int(value is not None)] * len(row.tokens)
+            [int(value is not None and bool(row.tokens))] * max(1, len(row.tokens))
             for value, row in zip(rewards, painted.rows, strict=True)
         ]
     return found

@@ -253,7 +253,7 @@ def test_one_generation_may_serve_two_steps(wanted: Make, stage: Stage, tmp_path
 def test_an_unscored_row_is_masked_and_the_others_are_not() -> None:
     rows = (Row((4, 5), (-1.0, -1.0), False), Row((6,), (-1.0,), True))
     rollouts = (Rollout(reward=0.5), Rollout(unscored_reason=Reason.BROWSER_CRASHED))
-    found = trainer.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1))
+    found = trainer.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1), 9)
     assert found["value"] == [0.5, None]
     assert found["env_mask"] == [[1, 1], [0]]
     assert found["completion_ids"] == [[4, 5], [6]]
