@@ -33,6 +33,10 @@ class Reason(StrEnum):
     """A model's endpoint did not answer, or refused, after all attempts."""
     HUB_UNAVAILABLE = "HubUnavailable"
     """The hub of models and data sets did not answer, or refused."""
+    TERM_FAILED = "TermFailed"
+    """A term raised an error, or gave something else than a number from 0 to 1."""
+    GROUP_PENDING = "GroupPending"
+    """The recipe has a term about the whole group, which whoever has the group adds."""
     INTERNAL_ERROR = "InternalError"
     """A fault of ours; the log has the traceback."""
 
@@ -45,6 +49,10 @@ class Reason(StrEnum):
     """A request to one of the servers breaks its contract; the message says how."""
     UNKNOWN_RECIPE = "UnknownRecipe"
     """No recipe of that name exists."""
+    UNKNOWN_TERM = "UnknownTerm"
+    """A recipe weighs a term that neither the project nor an installed package has."""
+    INVALID_TERM = "InvalidTerm"
+    """An installed package's term cannot be imported, or is none."""
     INVALID_POOL = "InvalidPool"
     """A reference pool has a missing, broken or unrated painting."""
     INVALID_SKETCH = "InvalidSketch"
@@ -70,7 +78,7 @@ class Reason(StrEnum):
     POLICY_TOO_WEAK = "PolicyTooWeak"
     """Too few of the untrained policy's probes pass the gate for GRPO to learn from."""
     JUDGE_UNFIT = "JudgeUnfit"
-    """At the start the judge did not prefer loved paintings to poor ones, or equal ones did not tie."""
+    """At the start the judge did not prefer love to meh, or a painting did not tie with itself."""
     GPU_OUT_OF_MEMORY = "GpuOutOfMemory"
     """A step needs more GPU memory than there is, in the smallest parts too."""
     LOSS_NOT_FINITE = "LossNotFinite"
@@ -204,6 +212,10 @@ class Reason(StrEnum):
     """scaling.mode is Fixed."""
     EXTERNALLY_SCALED = "ExternallyScaled"
     """Somebody else writes the number of pods: mode External, HPA or KEDA."""
+
+
+#: Why a rollout is unscored that no other attempt at it can change.
+LASTING = frozenset({Reason.JUDGE_BUDGET_SPENT})
 
 
 def known(text: object) -> Reason | None:

@@ -156,7 +156,7 @@ def score(paintings: Sequence[Path], validate: bool, json_: bool) -> None:
         raise click.exceptions.Exit(0 if trust["passed"] else root.FAULT)
     from watercolour.local import files
     from watercolour.score import embedded
-    from watercolour.score.features import NotAPicture
+    from watercolour.score.pictures import NotAPicture
 
     backend = embedded.load(2)
     found = backend.embed([files.read_painting(path) for path in paintings])

@@ -1,22 +1,22 @@
-"""Pictures that wait are embedded together; equal ones once.
+"""What waits is worked on together; equal questions once.
 
-One worker thread runs the backbone. What arrives within a short window, or while the worker is
-busy, forms the next batch. The queue has an end: beyond it a caller is told when to come again.
+One worker thread runs the model. What arrives within a short window, or while the worker is busy,
+forms the next batch. The queue has an end: beyond it a caller is told when to come again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
 
-from watercolour.score.features import Features, NotAPicture
+from watercolour.score.backend import Batching, Observed
 
-#: Features of one picture, or why it has none.
-Embed = Callable[[Sequence[bytes]], Sequence[Features | NotAPicture]]
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 class Busy(Exception):
@@ -31,46 +31,40 @@ class Busy(Exception):
         self.retry_after = retry_after
 
 
-class Batcher:
-    """Features by picture: remembered, shared among equal requests, or embedded in a batch."""
+class Batcher(Generic[Item, Found]):
+    """Answers by key: remembered, shared among equal questions, or worked out in a batch."""
 
     def __init__(
         self,
-        embed: Embed,
+        work: Callable[[Sequence[Item]], Sequence[Found | Exception]],
+        batching: Batching,
         *,
-        max_batch: int = 8,
-        window_s: float = 0.004,
-        max_waiting: int = 256,
         remembered: int = 4096,
-        observe: Callable[[int, float], None] = lambda _size, _seconds: None,
+        observed: Observed | None = None,
     ) -> None:
         """Start nothing yet; use as an asynchronous context manager.
 
         Args:
-            embed: called in the worker thread, one batch at a time.
-            max_batch: most pictures of one call.
-            window_s: how long the first of a batch waits for others.
-            max_waiting: pictures that may wait; above it :class:`Busy` is raised.
-            remembered: pictures whose features are kept, least recently used dropped first
-                (9 kB each).
-            observe: told the size and the seconds of each batch.
+            work: called in the worker thread, one batch at a time: an answer for each item, or
+                why it has none, so that one bad item harms no other.
+            batching: the largest batch, the window and the queue's end.
+            remembered: answers kept, least recently used dropped first.
+            observed: told of batches and of remembered answers.
         """
-        self._embed = embed
-        self._max_batch = max_batch
-        self._window_s = window_s
-        self._max_waiting = max_waiting
+        self._work = work
+        self._batching = batching
         self._remembered = remembered
-        self._observe = observe
-        self._cache: OrderedDict[bytes, Features] = OrderedDict()
-        self._pending: dict[bytes, asyncio.Future[Features]] = {}
-        self._queue: asyncio.Queue[tuple[bytes, bytes]] = asyncio.Queue()
-        self._thread = ThreadPoolExecutor(1, "backbone")
+        self._observed = observed or Observed()
+        self._cache: OrderedDict[bytes, Found] = OrderedDict()
+        self._pending: dict[bytes, asyncio.Future[Found]] = {}
+        self._queue: asyncio.Queue[tuple[bytes, Item]] = asyncio.Queue()
+        self._thread = ThreadPoolExecutor(1, "model")
         self._worker: asyncio.Task[None] | None = None
-        self._seconds_a_picture = 0.05
+        self._seconds_an_item = 0.05
         self.hits = 0
 
-    async def __aenter__(self) -> Batcher:
-        self._worker = asyncio.create_task(self._work())
+    async def __aenter__(self) -> Batcher[Item, Found]:
+        self._worker = asyncio.create_task(self._serve())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,54 +77,60 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Pictures that wait for a batch."""
+        """Questions that wait for a batch."""
         return self._queue.qsize()
 
-    async def features(self, painting: bytes) -> Features:
-        """Features of one picture.
+    async def ask(self, key: bytes, make: Callable[[], Item]) -> Found:
+        """The answer to one question.
+
+        Args:
+            key: what equal questions share.
+            make: the item; called only when the answer has to be worked out.
 
         Raises:
-            NotAPicture: the bytes cannot be decoded.
-            Busy: too many pictures wait already.
+            Busy: too many wait already.
+            Exception: what the work has instead of an answer.
         """
-        key = hashlib.sha256(painting).digest()
         found = self._cache.get(key)
         if found is not None:
             self._cache.move_to_end(key)
             self.hits += 1
+            self._observed.hit()
             return found
         future = self._pending.get(key)
         if future is None:
-            if self.waiting >= self._max_waiting:
-                raise Busy(max(1, round(self.waiting * self._seconds_a_picture)))
+            if self.waiting >= self._batching.max_waiting:
+                raise Busy(max(1, round(self.waiting * self._seconds_an_item)))
             future = asyncio.get_running_loop().create_future()
             self._pending[key] = future
-            self._queue.put_nowait((key, painting))
+            self._queue.put_nowait((key, make()))
         # A caller that goes away must not take the answer from the others.
         return await asyncio.shield(future)
 
-    async def _work(self) -> None:
+    async def _serve(self) -> None:
+        most = self._batching.max_batch
         while True:
             batch = [await self._queue.get()]
-            if self._queue.qsize() < self._max_batch - 1:
-                await asyncio.sleep(self._window_s)
-            while len(batch) < self._max_batch and not self._queue.empty():
+            if self._queue.qsize() < most - 1:
+                await asyncio.sleep(self._batching.window_s)
+            while len(batch) < most and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
             await self._answer(batch)
 
-    async def _answer(self, batch: list[tuple[bytes, bytes]]) -> None:
+    async def _answer(self, batch: list[tuple[bytes, Item]]) -> None:
         start = time.perf_counter()
-        paintings = [painting for _, painting in batch]
+        items = [item for _, item in batch]
+        results: Sequence[Found | Exception]
         try:
             results = await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._embed, paintings
+                self._thread, self._work, items
             )
         # The boundary of the worker: whatever failed, every waiting caller learns of it.
         except Exception as error:
             results = [error] * len(batch)
         seconds = time.perf_counter() - start
-        self._seconds_a_picture = seconds / len(batch)
-        self._observe(len(batch), seconds)
+        self._seconds_an_item = seconds / len(batch)
+        self._observed.batch(len(batch), seconds)
         for (key, _), result in zip(batch, results, strict=True):
             future = self._pending.pop(key)
             if isinstance(result, Exception):

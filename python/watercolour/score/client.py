@@ -6,9 +6,10 @@ import asyncio
 import base64
 import math
 import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Any
 
 import httpx
 
@@ -30,6 +31,7 @@ class Score:
         sigma: its deviation.
         score: logistic of mu/4, 0 to 1.
         backend, version: what computed it.
+        marks: by name, 0 to 1 each; those that were asked for.
     """
 
     mu: float
@@ -37,6 +39,7 @@ class Score:
     score: float
     backend: str
     version: str
+    marks: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class ScoreClient:
@@ -81,20 +84,30 @@ class ScoreClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def score(self, painting: bytes, prompt: str) -> Score:
-        """The quality of a painting (PNG bytes).
+    async def score(self, painting: bytes, prompt: str, marks: Sequence[str] = ()) -> Score:
+        """The quality of a painting.
+
+        Args:
+            painting: PNG.
+            prompt: what it is scored for.
+            marks: of ``api.terms.MARKS``; only the backend vlm-mark gives any.
 
         Raises:
             InfrastructureError: no attempt brought a score (ScorerUnavailable).
         """
-        body = {"painting": base64.b64encode(painting).decode("ascii"), "prompt": prompt}
+        body: dict[str, Any] = {
+            "painting": base64.b64encode(painting).decode("ascii"),
+            "prompt": prompt,
+        }
+        if marks:
+            body["marks"] = list(marks)
         why, attempt = "no attempt was made", 0
         for attempt in range(1, self._attempts + 1):
             delay = BACKOFF_SECONDS * 2.0 ** (attempt - 1)
             try:
                 response = await self._http.post("/v1/score", json=body)
                 if response.is_success:
-                    return parse(response)
+                    return parse(response, marks)
                 why = f"HTTP {response.status_code}: {response.text[:200]}"
                 if 400 <= response.status_code < 500 and response.status_code not in (408, 429):
                     break  # the same request will not be better another time
@@ -112,11 +125,15 @@ class ScoreClient:
         )
 
 
-def parse(response: httpx.Response) -> Score:
+def parse(response: httpx.Response, marks: Sequence[str] = ()) -> Score:
     """The score in an answer.
 
+    Args:
+        response: the answer.
+        marks: what it must carry.
+
     Raises:
-        ValueError: a field is missing, or a number is not finite.
+        ValueError: a field or a mark is missing, or a number is not finite.
     """
     try:
         found = response.json()
@@ -126,10 +143,11 @@ def parse(response: httpx.Response) -> Score:
             float(found["score"]),
             str(found["backend"]),
             str(found["version"]),
+            {name: float(found["marks"][name]) for name in marks},
         )
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the scorer's answer is malformed: {response.text[:200]}") from error
-    if not all(map(math.isfinite, (score.mu, score.sigma, score.score))):
+    if not all(map(math.isfinite, (score.mu, score.sigma, score.score, *score.marks.values()))):
         raise ValueError(f"the scorer's answer is not finite: {response.text[:200]}")
     return score
 

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from watercolour.score import features, heads
-from watercolour.score.features import Backbone, Features, NotAPicture
+from watercolour.score.backend import Batching, Observed, Scored, logistic, no_marks
+from watercolour.score.batching import Batcher
+from watercolour.score.features import Backbone, Features
 from watercolour.score.heads import Heads
+from watercolour.score.pictures import NotAPicture
 
 NAME = "embedded"
-
-
-@dataclass(frozen=True)
-class Score:
-    """One painting's quality.
-
-    Attributes:
-        mu: mean on HPSv3's scale, unbounded in principle, in −12…10 here.
-        sigma: deviation of mu.
-        score: logistic of mu/4, 0 to 1.
-    """
-
-    mu: float
-    sigma: float
-    score: float
 
 
 @dataclass(frozen=True)
@@ -34,6 +24,11 @@ class Embedded:
 
     backbone: Backbone
     heads: Heads
+
+    @property
+    def name(self) -> str:
+        """As in ``spec.scorer.backend``."""
+        return NAME
 
     @property
     def version(self) -> str:
@@ -47,14 +42,10 @@ class Embedded:
         whole = iter(self.backbone.features(pixels) if pixels else ())
         return [d if isinstance(d, NotAPicture) else next(whole) for d in decoded]
 
-    def score(self, found: Features) -> Score:
-        """Quality of one painting."""
+    def score(self, found: Features) -> Scored:
+        """Quality of one painting; mu lies in −12…10 here."""
         mu, sigma = self.heads.mu(found.quality[None])
-        return Score(
-            round(float(mu[0]), 4),
-            round(float(sigma[0]), 4),
-            1 / (1 + math.exp(-float(mu[0]) / 4)),
-        )
+        return Scored(round(float(mu[0]), 4), round(float(sigma[0]), 4), logistic(float(mu[0])))
 
     def compare(self, a: Features, b: Features) -> tuple[str, str]:
         """The winner, 'A' or 'B', and why.
@@ -72,6 +63,54 @@ class Embedded:
             winner,
             f"{winner}'s washes are closer to the pool's best (margin {abs(margin):.2f}).",
         )
+
+    @asynccontextmanager
+    async def open(self, batching: Batching, observed: Observed) -> AsyncGenerator[EmbeddedOpen]:
+        """Begin to work: what waits shares a pass through the backbone."""
+        async with Batcher(self.embed, batching, observed=observed) as batcher:
+            yield EmbeddedOpen(self, batcher)
+
+
+@dataclass(frozen=True)
+class EmbeddedOpen:
+    """The embedded backend at work. Features are kept (9 kB each), whoever asked for them."""
+
+    model: Embedded
+    batcher: Batcher[bytes, Features]
+
+    @property
+    def waiting(self) -> int:
+        """Pictures that wait."""
+        return self.batcher.waiting
+
+    async def score(self, painting: bytes, prompt: str, marks: Sequence[str]) -> Scored:
+        """Quality; the heads know one prompt, "a loose watercolour flower", so it is not used.
+
+        Raises:
+            NotAPicture: the bytes are no picture.
+            Busy: too many wait.
+            UnknownMarks: marks were asked for.
+        """
+        del prompt
+        no_marks(NAME, marks)
+        return self.model.score(await self._features(painting))
+
+    async def compare(self, a: bytes, b: bytes) -> tuple[str, str]:
+        """The winner, 'A' or 'B', and why.
+
+        Raises:
+            NotAPicture: with the painting's letter as a second argument.
+            Busy: too many wait.
+        """
+        first, second = await asyncio.gather(self._features(a, "A"), self._features(b, "B"))
+        return self.model.compare(first, second)
+
+    async def _features(self, painting: bytes, letter: str = "") -> Features:
+        key = hashlib.sha256(painting).digest()
+        try:
+            return await self.batcher.ask(key, lambda: painting)
+        except NotAPicture as error:
+            raise NotAPicture(str(error.args[0]), letter) from error
 
 
 def _decoded(painting: bytes) -> features.Pixels | NotAPicture:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.score import features
-from watercolour.score.features import Backbone, Features, NotAPicture, Pixels
+from watercolour.score.features import Backbone, Features, Pixels
+from watercolour.score.pictures import NotAPicture
 
 BUILTIN = Path(__file__).parent.parent / "reward" / "pools" / "flowers"
 COUNTEREXAMPLES = Path(__file__).parent / "data" / "counterexamples"

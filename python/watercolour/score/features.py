@@ -6,7 +6,6 @@ Quality looks at the whole picture (class tokens), the judge at how its parts ar
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +18,15 @@ from PIL import Image
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.score import weights
+from watercolour.score.pictures import rgb
 
 #: Side that the backbone takes, in pixels. Equal to graph.SIDE.
 SIDE = 154
-#: Longest side of a picture that is decoded at all, in pixels.
-MAX_SIDE = 4096
 #: Changes whenever the same painting gives other features.
 VERSION = f"{weights.VERSION}+class8-12+patch4-8-mean-std/1"
 
 Pixels = NDArray[np.uint8]
 Vector = NDArray[np.float32]
-
-
-class NotAPicture(ValueError):
-    """The bytes are no picture that can be decoded."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +46,9 @@ def decode(painting: bytes) -> Pixels:
     """RGB pixels [SIDE, SIDE, 3]: transparency on white, resampled (bicubic, antialiased).
 
     Raises:
-        NotAPicture: not a PNG, JPEG or WebP, damaged, or a side above MAX_SIDE.
+        NotAPicture: see :func:`watercolour.score.pictures.rgb`.
     """
-    try:
-        with Image.open(io.BytesIO(painting), formats=("PNG", "JPEG", "WEBP")) as image:
-            if max(image.size) > MAX_SIDE:
-                raise NotAPicture(f"is {image.size[0]}×{image.size[1]}, above {MAX_SIDE} a side")
-            if image.has_transparency_data:
-                rgba = image.convert("RGBA")
-                image = Image.new("RGBA", rgba.size, "white")
-                image.alpha_composite(rgba)
-            small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-    # Pillow answers damaged files with any of these.
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        if isinstance(error, NotAPicture):
-            raise
-        raise NotAPicture("is not a whole PNG, JPEG or WebP picture") from error
+    small = rgb(painting).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
     return np.asarray(small)
 
 

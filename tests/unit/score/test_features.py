@@ -11,7 +11,8 @@ from PIL import Image
 
 from watercolour.score import features
 from watercolour.score.examples import Paintings
-from watercolour.score.features import Backbone, NotAPicture
+from watercolour.score.features import Backbone
+from watercolour.score.pictures import NotAPicture
 
 Png = Callable[..., bytes]
 

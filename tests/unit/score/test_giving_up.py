@@ -9,12 +9,13 @@ import pytest
 from watercolour import service
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
+from watercolour.score.app import create_app
+from watercolour.score.backend import Report
 from watercolour.score.embedded import Embedded
-from watercolour.score.service import create_app
 
 
 def test_weights_that_do_not_load_end_the_server_with_their_reason() -> None:
-    def load() -> Embedded:
+    def load(_: Report) -> Embedded:
         raise InfrastructureError(Reason.SCORER_UNAVAILABLE, "the weights are broken.")
 
     parser = argparse.ArgumentParser()

@@ -11,7 +11,7 @@ from watercolour.render.paint import decode
 from watercolour.reward import pigment, pool, recipes, terms
 from watercolour.reward.pool import Reference
 from watercolour.score.embedded import Embedded
-from watercolour.score.features import NotAPicture
+from watercolour.score.pictures import NotAPicture
 from watercolour.sketch.subjects import Subject, subjects
 
 ASKED = ("a peach hibiscus", "a blue iris", "a red poppy", "a yellow daisy")

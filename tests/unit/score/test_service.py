@@ -16,7 +16,8 @@ import pytest
 
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.score import service
+from watercolour.score import app as application
+from watercolour.score.backend import Batching, Load, Report
 from watercolour.score.embedded import Embedded
 from watercolour.score.examples import Paintings
 
@@ -25,9 +26,9 @@ Png = Callable[..., bytes]
 
 
 @asynccontextmanager
-async def client(load: service.Load, **more: Any) -> AsyncGenerator[httpx.AsyncClient]:
+async def client(load: Load, batching: Batching | None = None) -> AsyncGenerator[httpx.AsyncClient]:
     """A client of a running app."""
-    app = service.create_app(load, **more)
+    app = application.create_app(load, batching)
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
@@ -46,8 +47,10 @@ async def readyz(http: httpx.AsyncClient, says: str) -> None:
 
 
 @asynccontextmanager
-async def ready(backend: Embedded, **more: Any) -> AsyncGenerator[httpx.AsyncClient]:
-    async with client(lambda: backend, **more) as http:
+async def ready(
+    backend: Embedded, batching: Batching | None = None
+) -> AsyncGenerator[httpx.AsyncClient]:
+    async with client(lambda _: backend, batching) as http:
         await readyz(http, '"ready":true')
         yield http
 
@@ -176,7 +179,7 @@ async def test_a_malformed_judge_request_is_400_and_names_the_field(
 async def test_a_body_above_the_limit_is_refused(
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch, png: Png
 ) -> None:
-    monkeypatch.setattr(service, "MAX_BODY", 100)
+    monkeypatch.setattr(application, "MAX_BODY", 100)
     async with ready(embedded) as http:
         answer = await http.post("/v1/score", json=ask(png()))
     assert answer.status_code == 400
@@ -186,13 +189,16 @@ async def test_a_body_above_the_limit_is_refused(
 async def test_while_loading_every_answer_is_503_with_retry_after(
     embedded: Embedded, png: Png
 ) -> None:
-    loaded = threading.Event()
+    loaded, reported = threading.Event(), threading.Event()
 
-    def load() -> Embedded:
+    def load(report: Report) -> Embedded:
+        report("reading weights", 0.25)
+        reported.set()
         assert loaded.wait(30)
         return embedded
 
     async with client(load) as http:
+        assert await asyncio.to_thread(reported.wait, 30)
         answers = [
             await http.post("/v1/score", json=ask(png())),
             await http.post("/v1/chat/completions", json=compare(png(1), png(2))),
@@ -205,11 +211,14 @@ async def test_while_loading_every_answer_is_503_with_retry_after(
     assert [a.status_code for a in answers] == [503] * 3
     assert all(int(a.headers["retry-after"]) >= 1 for a in answers)
     assert "mu" not in answers[0].json()
+    progress = answers[2].json()
+    assert (progress["stage"], progress["progress"]) == ("reading weights", 0.25)
+    assert "reading weights, 25%" in progress["detail"]
     assert (alive.status_code, after.status_code) == (200, 200)
 
 
 async def test_a_failed_load_stays_503_and_says_why(png: Png) -> None:
-    def load() -> Embedded:
+    def load(report: Report) -> Embedded:
         raise InfrastructureError(Reason.SCORER_UNAVAILABLE, "the heads are of another version.")
 
     async with client(load) as http:
@@ -219,11 +228,11 @@ async def test_a_failed_load_stays_503_and_says_why(png: Png) -> None:
     assert "another version" in answer.json()["detail"]
 
 
-async def test_a_full_queue_is_503_with_retry_after(embedded: Embedded, png: Png) -> None:
-    async with ready(embedded, max_batch=1, max_waiting=1) as http:
+async def test_a_full_queue_is_429_with_retry_after(embedded: Embedded, png: Png) -> None:
+    async with ready(embedded, Batching(max_batch=1, max_waiting=1)) as http:
         answers = await asyncio.gather(
             *(http.post("/v1/score", json=ask(png(i))) for i in range(12))
         )
     codes = {a.status_code for a in answers}
-    assert codes == {200, 503}
-    assert all("retry-after" in a.headers for a in answers if a.status_code == 503)
+    assert codes == {200, 429}
+    assert all("retry-after" in a.headers for a in answers if a.status_code == 429)
