@@ -135,7 +135,7 @@ class JudgeBreaker(Part):
     )
     cooldown_seconds: Seconds = Field(
         default=30.0,
-        description="Seconds until one call tries again; doubled each time it fails, up to tenfold.",
+        description="Seconds until one call tries again; doubled at each failure, at most tenfold.",
     )
 
 

@@ -107,6 +107,14 @@ class QueueProgress(StatusPart):
     announced: int = Field(default=0, ge=0, description="Sketches that the trainer announced.")
 
 
+class AlarmProgress(StatusPart):
+    """Something about the training that a person should look at."""
+
+    name: str = Field(description="A stable word for it.")
+    message: str = Field(default="", description="What was found, with the figures.")
+    advice: str = Field(default="", description="What to do.")
+
+
 class Progress(StatusPart):
     """How far the training is; what the trainer's ``/progress`` serves."""
 
@@ -132,6 +140,9 @@ class Progress(StatusPart):
         ge=0,
         le=1,
         description="Share of the newest step's coloured pigment that has the subject's colour.",
+    )
+    alarms: tuple[AlarmProgress, ...] = Field(
+        default=(), description="What a person should look at; docs/honest-numbers.md has them."
     )
     queue: QueueProgress | None = Field(
         default=None, description="The environment's render queue, when it was asked."

@@ -125,6 +125,11 @@ class Guards(Part):
     max_unscored_steps: Positive = Field(
         default=5, description="Wholly unscored steps in a row after which the run fails."
     )
+    drift_every: Natural = Field(
+        default=20,
+        description="Steps between two scorings of the same paintings, which show whether scorer "
+        "and judge still say the same; 0 never does.",
+    )
 
 
 class Trainer(Part):

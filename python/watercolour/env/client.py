@@ -167,6 +167,14 @@ class EnvClient:
         """As :meth:`submit_announcement`, for callers with an event loop."""
         return await asyncio.wrap_future(self.submit_announcement(rollouts, until))
 
+    def submit_self_check(self) -> Future[dict[str, Any] | None]:
+        """Have the judge asked about pairs of which the answer is known; None if nobody answers."""
+        return self._start(self._checked("selfcheck"))
+
+    def submit_probes(self) -> Future[dict[str, Any] | None]:
+        """Have the same few paintings scored anew; None if nobody answers."""
+        return self._start(self._checked("probes"))
+
     def _start(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
@@ -182,16 +190,29 @@ class EnvClient:
 
     async def _announce(self, rollouts: int, until: float) -> bool:
         body = {"announced": rollouts, "until": until, "client": self._name}
-        url = self._url.replace("ws", "http", 1) if self._url.startswith("ws") else self._url
         # Made here, on the loop that it belongs to, and kept: making one takes 20 ms.
         if self._http is None:
             self._http = httpx.AsyncClient(timeout=5.0, trust_env=False)
         try:
-            (await self._http.post(f"{url}/v1/demand", json=body)).raise_for_status()
+            (await self._http.post(f"{self._http_url}/v1/demand", json=body)).raise_for_status()
         except httpx.HTTPError as error:
             log.warning("announcement not heard: %s", error or type(error).__name__)
             return False
         return True
+
+    async def _checked(self, what: str) -> dict[str, Any] | None:
+        try:
+            async with httpx.AsyncClient(timeout=self._timeout_s, trust_env=False) as http:
+                reply = await http.post(f"{self._http_url}/v1/{what}")
+            reply.raise_for_status()
+            return reply.json()
+        except (httpx.HTTPError, ValueError) as error:
+            log.warning("no answer to /v1/%s: %s", what, error or type(error).__name__)
+            return None
+
+    @property
+    def _http_url(self) -> str:
+        return self._url.replace("ws", "http", 1) if self._url.startswith("ws") else self._url
 
     async def _evaluate(self, rollout: Rollout, task: Task) -> Rollout:
         """The boundary behind which every fault is a reason in the rollout."""

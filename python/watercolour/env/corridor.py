@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
-from watercolour.api.reasons import Reason, ViolationCode
+from watercolour.api.reasons import LASTING, Reason, ViolationCode
 from watercolour.api.rollout import Rollout, Violation
 from watercolour.api.spec import RunSpec, TierShares
 from watercolour.env import measure
@@ -44,9 +44,6 @@ PATIENCE = 0.9
 
 #: Seconds before the second attempt; doubled with each further one.
 BACKOFF_SECONDS = 0.5
-
-#: Reasons that another attempt cannot change.
-LASTING = frozenset({Reason.JUDGE_BUDGET_SPENT})
 
 TOO_LATE = "there was no answer in the time that a client waits"
 
@@ -107,7 +104,7 @@ class Corridor:
         """
         self.spec = spec
         self.recipe = recipes.get(spec.recipe)
-        self._rooms = rooms
+        self.rooms = rooms
         self._renders: Once[_Render] = Once(PAINTINGS)
         self._scoring = None if rooms.scorer is None else Scoring(rooms.scorer, spec.scorer.prompt)
 
@@ -121,7 +118,7 @@ class Corridor:
         Raises:
             InputError: a tier of the pool has too few paintings (InvalidPool).
         """
-        pool = self._rooms.pool
+        pool = self.rooms.pool
         if pool is None:
             return Draw()
         count = per_rollout or self.spec.references.per_rollout
@@ -251,7 +248,7 @@ class Corridor:
 
     async def _render(self, sketch: str, client: str) -> _Render:
         try:
-            painted = await self._rooms.renderers.render(
+            painted = await self.rooms.renderers.render(
                 sketch,
                 seed=self.spec.seed,
                 size=self.spec.renderers.size,
@@ -283,7 +280,7 @@ class Corridor:
         return measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
 
     async def _quality(self, key: str, painting: bytes) -> Finding:
-        scoring, presence = self._scoring, self._rooms.scorer_presence
+        scoring, presence = self._scoring, self.rooms.scorer_presence
         if scoring is None:
             return NOT_ASKED
         return await awake(
@@ -298,7 +295,7 @@ class Corridor:
         return await asyncio.to_thread(measure.pigment, painting, hued)
 
     async def _judged(self, key: str, painting: bytes, draw: Draw) -> Finding:
-        judge, presence = self._rooms.judge, self._rooms.judge_presence
+        judge, presence = self.rooms.judge, self.rooms.judge_presence
         if judge is None:
             return NOT_ASKED
         return await awake(

@@ -8,8 +8,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout, Vote
 from watercolour.render.dispatcher import Dispatcher
+from watercolour.reward.judge import Judge
+from watercolour.score.breaker import State
 
 _SECONDS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300)
 _TENTHS = tuple(tenth / 10 for tenth in range(-10, 11))
@@ -99,9 +102,15 @@ class Metrics:
         """Tell of a dispatcher's jobs from now on."""
         self.registry.register(_Renders(renderers))
 
+    def show_judge(self, judge: Judge) -> None:
+        """Tell of a judge's calls from now on."""
+        self.registry.register(_Judged(judge))
+
     def observe(self, rollout: Rollout) -> None:
         """Count one evaluated rollout."""
-        if rollout.reward is None:
+        if rollout.unscored_reason is Reason.GROUP_PENDING:
+            self.rollouts.labels("pending").inc()
+        elif rollout.reward is None:
             self.rollouts.labels("unscored").inc()
             self.unscored.labels(rollout.unscored_reason or "InternalError").inc()
         else:
@@ -172,3 +181,37 @@ class _Renders(Collector):
         hedges.add_metric(["won"], counts.hedges_won)
         hedges.add_metric(["lost"], counts.hedges_lost)
         yield from (ended, attempts, hedges)
+
+
+class _Judged(Collector):
+    """A judge's calls, what they cost, and whether they go out at all."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """What Prometheus is told."""
+        name, asked = "watercolour_judge", self._judge.completions
+        counts, budget, breaker = asked.counts, asked.budget, asked.breaker
+        for counter, words, number in (
+            ("requests", "Requests sent to the judge, repeated ones included.", counts.requests),
+            ("requests_refused", "Requests held back by a rate limit.", counts.refused),
+            ("calls_failed", "Calls that brought no verdict.", counts.failed),
+            ("verdicts_remembered", "Verdicts that needed no request.", counts.remembered),
+            ("stood_in", "Paintings that the stand-in judged.", self._judge.stood_in),
+            ("breaker_openings", "Times that the judge was found to be away.", breaker.opened),
+        ):
+            yield CounterMetricFamily(f"{name}_{counter}", words, number)
+        for gauge, words, number in (
+            ("breaker_open", "1 while calls fail at once.", int(breaker.state is not State.CLOSED)),
+            ("budget_calls_spent", "Requests of the whole run so far.", budget.spent_calls),
+            ("budget_tokens_spent", "Tokens of the whole run so far.", budget.spent_tokens),
+        ):
+            yield GaugeMetricFamily(f"{name}_{gauge}", words, number)
+        limits = GaugeMetricFamily(
+            f"{name}_budget_limit", "What the run may spend, by what.", labels=["what"]
+        )
+        for what, limit in (("calls", budget.calls), ("tokens", budget.tokens)):
+            if limit is not None:
+                limits.add_metric([what], limit)
+        yield limits

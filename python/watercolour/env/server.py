@@ -34,6 +34,7 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
+from watercolour.env import checks
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
 from watercolour.env.environment import PaintEnvironment
@@ -245,6 +246,8 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
         async with openenv_lifespan(inner), opened(spec, near, rated) as now:
             metrics.show_renders(now.renderers)
+            if now.corridor.rooms.judge is not None:
+                metrics.show_judge(now.corridor.rooms.judge)
             metrics.announced.set_function(lambda: announcements.total)
             inner.state.corridor, inner.state.opened = now.corridor, now
             yield
@@ -253,6 +256,7 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     app.state.owed = Owed()
     app.add_middleware(Counted, owed=app.state.owed)
     _add_routes(app, metrics, announcements)
+    checks.add_routes(app)
     return app
 
 

@@ -21,6 +21,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Area:
+    """A pale band behind the curves: a CSS class, and its lower and upper edge at every step."""
+
+    name: str
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+
+
+@dataclass(frozen=True)
 class Span:
     """A stretch of steps and its mean, drawn as a band with a level line."""
 
@@ -145,7 +154,7 @@ def draw(
     told: Sequence[str],
     title: str,
     height: float = 300.0,
-    area: tuple[Sequence[float | None], Sequence[float | None]] | None = None,
+    areas: Sequence[Area] = (),
     spans: Sequence[Span] = (),
     limits: tuple[float, float] | None = None,
     label: Callable[[float], str] = lambda value: f"{value:g}",
@@ -158,12 +167,12 @@ def draw(
         told: what hovering over each step tells.
         title: for those who cannot see it.
         height: in view-box units, beside a width of 960.
-        area: lower and upper edge of a pale band behind the curves.
+        areas: pale bands behind the curves.
         spans: stretches with their mean.
         limits: of the values; unset fits the data.
         label: text of a mark on the value axis.
     """
-    edges = [edge for edge in area or () for edge in edge]
+    edges = [edge for area in areas for edge in (*area.low, *area.high)]
     known = [v for line in lines for v in line.values if v is not None]
     known += [value for value in edges if value is not None]
     low, high = limits or (min(known, default=0.0), max(known, default=1.0))
@@ -175,8 +184,10 @@ def draw(
         *_spans_area(axes, spans),
         *_grid(axes, marks, label),
     ]
-    if area:
-        parts.append(f'<path class="area" d="{band(axes, *area)}"/>')
+    parts += [
+        f'<path class="area {escape(area.name)}" d="{band(axes, area.low, area.high)}"/>'
+        for area in areas
+    ]
     parts += [
         f'<path class="line {escape(line.name)}" d="{path(axes, line.values)}"/>' for line in lines
     ]

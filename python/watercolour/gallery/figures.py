@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from watercolour.api.rollout import Rollout
-
-#: Admitted paintings with a smaller reward count as bad in the published reading of a run.
-BAD_REWARD = 0.3
+from watercolour.reward import bands, gain, votes
+from watercolour.reward.bands import Band
+from watercolour.reward.gain import Part
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,10 @@ class Step:
         low: lower quartile of the raw rewards; ``high``: the upper one.
         admitted: mean adjusted reward among rollouts that the gate admitted.
         gate_pass_rate: admitted among those the gate decided.
-    pigment: mean share of the pigment in the subject's colours, among the admitted.
+        pigment: mean share of the pigment in the subject's colours, among the admitted.
         unscored_rate: unscored among all.
         rollouts: how many there are.
+        band: interval of the mean adjusted reward around the step; ``raw_band`` of the raw one.
     """
 
     step: int
@@ -39,6 +40,8 @@ class Step:
     pigment: float | None
     unscored_rate: float
     rollouts: int
+    band: Band | None = None
+    raw_band: Band | None = None
 
 
 def adjusted(rollout: Rollout) -> float | None:
@@ -82,6 +85,73 @@ def step_figures(step: int, rollouts: Sequence[Rollout]) -> Step:
     )
 
 
+def curve(steps: Mapping[int, Sequence[Rollout]]) -> list[Step]:
+    """The figures of every step, with the intervals of its means."""
+    sure = bands.by_step({step: groups(each, adjusted) for step, each in steps.items()})
+    raw = bands.by_step({step: groups(each, _reward) for step, each in steps.items()})
+    return [
+        replace(step_figures(step, each), band=sure[step], raw_band=raw[step])
+        for step, each in steps.items()
+    ]
+
+
+def groups(
+    rollouts: Iterable[Rollout], value: Callable[[Rollout], float | None]
+) -> list[list[float]]:
+    """The values of the scored members, group by group."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for rollout in rollouts:
+        members = found.setdefault((rollout.step, rollout.group), [])
+        if (known := value(rollout)) is not None:
+            members.append(known)
+    return list(found.values())
+
+
+def _reward(rollout: Rollout) -> float | None:
+    return rollout.reward
+
+
+@dataclass(frozen=True)
+class Sure:
+    """Intervals of the mean over the first and the last fifth, and of the rise between them."""
+
+    first: Band | None
+    last: Band | None
+    gain: Band | None
+
+
+def sure(before: Sequence[Rollout], after: Sequence[Rollout], *, adjust: bool) -> Sure:
+    """How sure the two ends of a run are, adjusted for the draw or raw."""
+    value = adjusted if adjust else _reward
+    first, last = groups(before, value), groups(after, value)
+    return Sure(bands.of_mean(first), bands.of_mean(last), bands.of_gain(first, last))
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What the votes say of the judge; None where there is nothing to say."""
+
+    votes: int
+    ties: float | None
+    place_bias: float | None
+    dropped: float | None
+    judges: tuple[tuple[str, int], ...]
+
+
+def judging(rollouts: Iterable[Rollout]) -> Judging:
+    """The judge's habits, and who judged how many rollouts."""
+    judged = [rollout for rollout in rollouts if rollout.votes]
+    cast = [vote for rollout in judged for vote in rollout.votes]
+    who = Counter(rollout.versions.get("judge", "unknown") for rollout in judged)
+    return Judging(
+        len(cast),
+        votes.tie_rate(cast),
+        votes.place_bias(cast),
+        votes.dropped(cast),
+        tuple(who.most_common()),
+    )
+
+
 def pigment(rollouts: Iterable[Rollout]) -> float | None:
     """Mean share of the pigment in the subject's colours; None where no subject has one."""
     return mean(r.pigment_share for r in rollouts if r.gate_passed)
@@ -109,88 +179,11 @@ def colours(before: Sequence[Rollout], after: Sequence[Rollout]) -> list[Colours
     ]
 
 
-def fifths(steps: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The first and the last fifth of the steps, at least one step each."""
-    length = max(1, len(steps) // 5)
-    return list(steps[:length]), list(steps[-length:])
-
-
-@dataclass(frozen=True)
-class Part:
-    """A set of rollouts split into good and bad.
-
-    Attributes:
-        share: of good ones among the scored, 0 to 1.
-        good: mean adjusted reward of the good ones; ``bad``: of the others. None for none.
-    """
-
-    share: float
-    good: float | None
-    bad: float | None
-
-    @property
-    def reward(self) -> float:
-        """Mean adjusted reward of all scored rollouts."""
-        return self.share * (self.good or 0.0) + (1 - self.share) * (self.bad or 0.0)
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """The gain in mean adjusted reward between two sets of rollouts, in three exact parts.
-
-    With p the share of good rollouts, a their mean reward and b that of the bad ones, before (0)
-    and after (1), and a bar for the mean of before and after::
-
-        gain        = fewer_bad + better_good + better_bad
-        fewer_bad   = (p1 - p0) * (a_bar - b_bar)
-        better_good = p_bar * (a1 - a0)
-        better_bad  = (1 - p_bar) * (b1 - b0)
-
-    This is the midpoint (Marshall-Edgeworth) split: it has no remainder and treats before and
-    after alike. Where one side has no good (or no bad) rollouts, their mean is taken from the
-    other side, so that what cannot be compared changes nothing. Unscored rollouts have no reward
-    and take no part.
-    """
-
-    before: Part
-    after: Part
-    gain: float
-    fewer_bad: float
-    better_good: float
-    better_bad: float
-
-
 def split(rollouts: Iterable[Rollout], good: Callable[[Rollout], bool]) -> Part | None:
-    """Split scored rollouts; None when none is scored."""
-    scored = [(r, value) for r in rollouts if (value := adjusted(r)) is not None]
-    if not scored:
-        return None
-    well = [value for r, value in scored if good(r)]
-    badly = [value for r, value in scored if not good(r)]
-    return Part(len(well) / len(scored), mean(well), mean(badly))
-
-
-def decompose(before: Part | None, after: Part | None) -> Decomposition | None:
-    """Where the gain came from; None when one side has no scored rollout."""
-    if before is None or after is None:
-        return None
-    a0, a1 = _both(before.good, after.good)
-    b0, b1 = _both(before.bad, after.bad)
-    share = (before.share + after.share) / 2
-    return Decomposition(
-        before=before,
-        after=after,
-        gain=after.reward - before.reward,
-        fewer_bad=(after.share - before.share) * ((a0 + a1) / 2 - (b0 + b1) / 2),
-        better_good=share * (a1 - a0),
-        better_bad=(1 - share) * (b1 - b0),
+    """Split scored rollouts by their adjusted reward; None when none is scored."""
+    return gain.split(
+        (value, good(rollout)) for rollout in rollouts if (value := adjusted(rollout)) is not None
     )
-
-
-def _both(before: float | None, after: float | None) -> tuple[float, float]:
-    first = after if before is None else before
-    last = before if after is None else after
-    return (first or 0.0, last or 0.0)
 
 
 def admitted(rollout: Rollout) -> bool:
@@ -199,9 +192,9 @@ def admitted(rollout: Rollout) -> bool:
 
 
 def above_bad(rollout: Rollout) -> bool:
-    """Good in the published sense: a reward of at least :data:`BAD_REWARD`."""
+    """Good in the published sense: a reward of at least :data:`gain.BAD_REWARD`."""
     value = adjusted(rollout)
-    return value is not None and value >= BAD_REWARD
+    return value is not None and value >= gain.BAD_REWARD
 
 
 def violation_counts(rollouts: Iterable[Rollout]) -> list[tuple[str, int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ class RunRecord:
         entries: all rollouts in order of step, group and index; none twice.
         summary: ``summary.json``; empty while the run has not ended.
         damaged: files that could not be read, as ``(path, cause)``.
+        metrics: rows of ``metrics.csv``; an empty cell is None.
+        selfcheck: what came of the judge's, from ``selfcheck.json``; empty without one.
     """
 
     folder: Path
@@ -53,6 +56,8 @@ class RunRecord:
     entries: tuple[Entry, ...]
     summary: Mapping[str, Any]
     damaged: tuple[tuple[str, str], ...]
+    metrics: tuple[Mapping[str, float | None], ...] = ()
+    selfcheck: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def name(self) -> str:
@@ -98,7 +103,9 @@ def read(folder: Path) -> RunRecord:
         spec=_mapping(text),
         spec_text=text,
         entries=tuple(entries[key] for key in sorted(entries)),
-        summary=_summary(folder / "summary.json", damaged),
+        summary=_json(folder / "summary.json", damaged),
+        selfcheck=_json(folder / "selfcheck.json", damaged),
+        metrics=tuple(_metrics(folder / "metrics.csv", damaged)),
         damaged=tuple(damaged),
     )
 
@@ -125,7 +132,18 @@ def _mapping(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _summary(path: Path, damaged: list[tuple[str, str]]) -> Mapping[str, Any]:
+def _metrics(path: Path, damaged: list[tuple[str, str]]) -> Iterator[dict[str, float | None]]:
+    if not path.exists():
+        return
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for line in csv.DictReader(file, strict=True):
+                yield {name: float(cell) if cell else None for name, cell in line.items()}
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        damaged.append((path.name, str(error)))
+
+
+def _json(path: Path, damaged: list[tuple[str, str]]) -> Mapping[str, Any]:
     if not path.exists():
         return {}
     try:

@@ -13,11 +13,14 @@ from markupsafe import Markup
 
 from watercolour.api.rollout import Rollout
 from watercolour.gallery import figures
-from watercolour.gallery.chart import Line, Span, draw
-from watercolour.gallery.figures import Decomposition, Step
+from watercolour.gallery.chart import Area, Line, Span, draw
+from watercolour.gallery.figures import Step
 from watercolour.gallery.pictures import shrunk, small_copy, strip_cells
 from watercolour.gallery.record import Entry, RunRecord
-from watercolour.gallery.words import duration, number, percent, signed
+from watercolour.gallery.words import duration, interval, number, percent, signed
+from watercolour.reward import alarms, bands, gain
+from watercolour.reward.bands import Band
+from watercolour.reward.gain import Decomposition
 
 #: Thumbnails of the strip and of best and worst are shown larger.
 LARGE = 240
@@ -64,7 +67,9 @@ def html(record: RunRecord) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=percent, signed=signed, duration=duration)
+    environment.filters.update(
+        number=number, percent=percent, signed=signed, duration=duration, interval=interval
+    )
     page = Path(__file__).with_name("page")
     return environment.get_template("report.html.j2").render(
         **context(record),
@@ -79,8 +84,8 @@ def context(record: RunRecord) -> dict[str, Any]:
     steps = record.by_step()
     rollouts = {step: [entry.rollout for entry in entries] for step, entries in steps.items()}
     every = [entry.rollout for entry in record.entries]
-    curve = [figures.step_figures(step, of_step) for step, of_step in rollouts.items()]
-    first, last = figures.fifths(list(rollouts))
+    curve = figures.curve(rollouts)
+    first, last = gain.fifths(list(rollouts))
     numbers = {id(entry): place for place, entry in enumerate(record.entries)}
     before = [r for step in first for r in rollouts[step]]
     after = [r for step in last for r in rollouts[step]]
@@ -100,7 +105,13 @@ def context(record: RunRecord) -> dict[str, Any]:
         "colours": figures.colours(before, after),
         "by_gate": _decompose(before, after, figures.admitted),
         "by_reward": _decompose(before, after, figures.above_bad),
-        "bad_reward": figures.BAD_REWARD,
+        "bad_reward": gain.BAD_REWARD,
+        "sure": figures.sure(before, after, adjust=True),
+        "sure_raw": figures.sure(before, after, adjust=False),
+        "level": bands.LEVEL,
+        "alarms": alarms.history(record.metrics),
+        "judging": figures.judging(every),
+        "selfcheck": record.selfcheck,
         "charts": _charts(curve, first, last),
         "strip": _strip(record, numbers),
         "best": [_tile(record, e, numbers, LARGE) for e in ranked(record.entries)[:BEST]],
@@ -152,7 +163,7 @@ class Ends:
 def _decompose(
     before: Iterable[Rollout], after: Iterable[Rollout], good: Any
 ) -> Decomposition | None:
-    return figures.decompose(figures.split(before, good), figures.split(after, good))
+    return gain.decompose(figures.split(before, good), figures.split(after, good))
 
 
 def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) -> dict[str, Markup]:
@@ -171,7 +182,10 @@ def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) ->
         ],
         told=told,
         title="Mean reward by step, raw and adjusted for the draw of references",
-        area=([p.low for p in curve], [p.high for p in curve]),
+        areas=[
+            _area("raw", [p.raw_band for p in curve]),
+            _area("adjusted", [p.band for p in curve]),
+        ],
         spans=_spans(curve, first, last),
     )
     rates = draw(
@@ -188,6 +202,14 @@ def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) ->
         label=lambda value: f"{value:.0%}",
     )
     return {"reward": Markup(reward), "rates": Markup(rates)}
+
+
+def _area(name: str, intervals: Sequence[Band | None]) -> Area:
+    return Area(
+        name,
+        [None if one is None else one.low for one in intervals],
+        [None if one is None else one.high for one in intervals],
+    )
 
 
 def _spans(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) -> list[Span]:

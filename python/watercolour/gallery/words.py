@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watercolour.reward.bands import Band
+
 NONE = "–"
 
 
@@ -35,3 +40,8 @@ def duration(seconds: float | None) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def interval(value: Band | None) -> str:
+    """``0.312 to 0.338``, or a dash."""
+    return "–" if value is None else f"{number(value.low)} to {number(value.high)}"

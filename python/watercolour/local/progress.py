@@ -107,6 +107,36 @@ def preflight(progress: Progress) -> str:
     )
 
 
+def selfcheck(progress: Progress) -> str:
+    """What came of the judge's self-check; empty until it is known."""
+    found = (progress.model_extra or {}).get("selfcheck")
+    if not found:
+        return ""
+    state = {True: "passed", False: "NOT passed", None: "unknown"}[found["passed"]]
+    return f"the judge's self-check: {state}: {found['message']}"
+
+
+def news(progress: Progress) -> dict[str, str]:
+    """What is to be told once, by a key of its own: findings, and alarms while they stand."""
+    found = {"preflight": preflight(progress), "selfcheck": selfcheck(progress)}
+    found |= {one.name: f"ALARM {one.name}: {one.message}. {one.advice}" for one in progress.alarms}
+    return {key: text for key, text in found.items() if text}
+
+
+@dataclass
+class Told:
+    """What was told and still stands; an alarm that comes again is told again."""
+
+    keys: set[str] = field(default_factory=set[str])
+
+    def new(self, progress: Progress) -> list[str]:
+        """The sentences that nobody has been told yet."""
+        found = news(progress)
+        fresh = [text for key, text in found.items() if key not in self.keys]
+        self.keys = set(found)
+        return fresh
+
+
 class Display(Protocol):
     """Where a run shows how it goes."""
 
@@ -130,7 +160,7 @@ class PlainDisplay:
         self._clock = clock
         self._history = History()
         self._last = float("-inf")
-        self._told = ""
+        self._told = Told()
 
     def __enter__(self) -> Self:
         return self
@@ -144,9 +174,8 @@ class PlainDisplay:
 
     def update(self, progress: Progress) -> None:
         """Show the newest progress, if there is something new and enough time has passed."""
-        if (found := preflight(progress)) != self._told:
-            self._told = found
-            self._write(found)
+        for text in self._told.new(progress):
+            self._write(text)
         now = self._clock()
         new = self._history.add(progress, now)
         if new and (now - self._last >= PLAIN_SECONDS or progress.step == progress.steps):
@@ -161,7 +190,7 @@ class PanelDisplay:
         self._name = name
         self._console = console
         self._history = History()
-        self._told = ""
+        self._told = Told()
         self._live = Live(console=console, refresh_per_second=2, transient=True)
 
     def __enter__(self) -> Self:
@@ -182,9 +211,8 @@ class PanelDisplay:
 
     def update(self, progress: Progress) -> None:
         """Show the newest progress."""
-        if (found := preflight(progress)) != self._told:
-            self._told = found
-            self.say(found)
+        for text in self._told.new(progress):
+            self.say(text)
         self._history.add(progress, time.monotonic())
         self._live.update(panel(self._name, progress, self._history))
 
@@ -213,7 +241,8 @@ def panel(name: str, progress: Progress, history: History) -> Group:
         Text(f"unscored {percent(unscored)}", style="yellow" if unscored else ""),
         f"queue {queued(progress)}",
     )
-    return Group(far, well)
+    names = ", ".join(alarm.name for alarm in progress.alarms)
+    return Group(far, well, Text(f"alarms: {names}", style="yellow")) if names else Group(far, well)
 
 
 def print_line(text: str) -> None:

@@ -124,6 +124,7 @@ class Judge:
         self.completions = completions
         self.stood_in = 0
         self._criteria = criteria
+        self.both_orders = both_orders
         self._orders = (True, False) if both_orders else (True,)
         self._remembered: Once[str] = Once(REMEMBERED if remember else 0)
         self._verdicts = verdicts if remember else None

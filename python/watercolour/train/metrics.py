@@ -11,6 +11,7 @@ from statistics import fmean, median, pstdev
 from typing import Any
 
 from watercolour.api.rollout import Rollout
+from watercolour.reward import votes
 from watercolour.train.rollouts import Painted
 
 Cell = float | int | None
@@ -42,6 +43,11 @@ OURS = (
     "gate_pass",
     "unscored",
     "phantom_zeros",
+    "judge_tie_rate",
+    "judge_place_bias",
+    "judge_dropped",
+    "drift_quality",
+    "drift_judge",
     "pigment_mean",
     "pigment_share",
     "distinct",
@@ -82,6 +88,7 @@ def of_rollouts(painted: Painted) -> dict[str, Cell]:
     admitted = [rollout for rollout in rollouts if rollout.gate_passed]
     scored = [reward for reward in painted.rewards if reward is not None]
     tokens = sum(rollout.tokens for rollout in rollouts)
+    cast = [vote for rollout in rollouts for vote in rollout.votes]
     return {
         "reward": mean(scored),
         "reward_std": pstdev(scored) if scored else None,
@@ -101,6 +108,9 @@ def of_rollouts(painted: Painted) -> dict[str, Cell]:
         "gate_pass": share(rollout.gate_passed for rollout in rollouts),
         "unscored": share(rollout.reward is None for rollout in rollouts),
         "phantom_zeros": sum(map(phantom_zero, rollouts)),
+        "judge_tie_rate": votes.tie_rate(cast),
+        "judge_place_bias": votes.place_bias(cast),
+        "judge_dropped": votes.dropped(cast),
         "pigment_mean": _term(rollouts, "pigment"),
         "pigment_share": mean(rollout.pigment_share for rollout in admitted),
         "distinct": len({rollout.sketch for rollout in rollouts}) / len(rollouts),

@@ -11,13 +11,15 @@ import threading
 from collections import deque
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from watercolour import service
+from watercolour.reward import alarms
+from watercolour.reward.alarms import Alarm
 
 #: Steps whose median duration gives the time left.
 RECENT = 20
@@ -53,6 +55,7 @@ class Progress:
     best: float | None = None
     #: Step of the newest whole checkpoint, and its folder.
     checkpoint: tuple[int, Path] | None = None
+    alarms: tuple[Alarm, ...] = ()
     _durations: deque[float] = field(default_factory=lambda: deque[float](maxlen=RECENT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -93,6 +96,11 @@ class Progress:
                 "tokensPerSecond": row["tokens_per_second"],
             }
 
+    def alarmed(self, alarms: tuple[Alarm, ...]) -> None:
+        """These alarms stand now, and no others."""
+        with self._lock:
+            self.alarms = alarms
+
     def reply(self) -> dict[str, Any]:
         """The body of /progress: the shape of ``status.progress`` and more."""
         with self._lock:
@@ -109,6 +117,7 @@ class Progress:
                 "etaSeconds": left,
                 "unscoredRate": self.unscored / self.rollouts if self.rollouts else None,
                 "rewardBest": self.best,
+                "alarms": [asdict(alarm) for alarm in self.alarms],
                 **figures,
                 "reward": {
                     "mean": figures.get("rewardMean"),
@@ -130,6 +139,13 @@ def exposition(reply: Mapping[str, Any]) -> str:
         lines += [f"# HELP {metric} {text}", f"# TYPE {metric} gauge"]
         if value is not None:
             lines.append(f'{metric}{{run="{reply["run"]}"}} {float(value)!r}')
+    standing = {alarm["name"] for alarm in reply["alarms"]}
+    metric = "watercolour_trainer_alarm"
+    lines += [f"# HELP {metric} 1 while the alarm stands.", f"# TYPE {metric} gauge"]
+    lines += [
+        f'{metric}{{run="{reply["run"]}",alarm="{name}"}} {int(name in standing)}'
+        for name in alarms.NAMES
+    ]
     return "\n".join(lines) + "\n"
 
 

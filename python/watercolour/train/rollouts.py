@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from watercolour import logs
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import LASTING, Reason
 from watercolour.api.rollout import Rollout
+from watercolour.train import fair
 from watercolour.train.engines import Engine
 from watercolour.train.sampling import Row, Stop
 
@@ -100,6 +101,11 @@ class Painted:
         return not self.unscored and max(spread) < 2
 
 
+def again(group: Sequence[Rollout]) -> bool:
+    """Whether a group is worth another try: it has no value, and for no lasting reason."""
+    return all(one.reward is None and one.unscored_reason not in LASTING for one in group)
+
+
 @dataclass
 class Painter:
     """Generates and evaluates groups; ``seed_of(step, attempt, row)`` seeds a row's sampling."""
@@ -111,6 +117,8 @@ class Painter:
     seed_of: Callable[[int, int, int], int]
     stop: Stop
     attempts: int = GROUP_ATTEMPTS
+    #: Adds to a step's group what only the whole of it tells, such as how unlike its members are.
+    completed: Callable[[int, Sequence[Rollout]], list[Rollout]] = lambda _step, group: list(group)
     #: Told when all rows are complete and only paintings are awaited.
     generated: Callable[[], None] = lambda: None
 
@@ -130,15 +138,23 @@ class Painter:
             for place, future in futures.items():
                 group = groups[place // size]
                 rollouts[place] = self._result(future, step, group, place % size)
+            for place in wanted:
+                members = range(place * size, (place + 1) * size)
+                whole = self.completed(step, [rollouts[member] for member in members])
+                rollouts |= dict(zip(members, whole, strict=True))
             generate, waited = generate + ended - began, waited + time.perf_counter() - ended
             attempt += 1
             wanted = [
                 place
                 for place in wanted
-                if all(rollouts[place * size + i].reward is None for i in range(size))
+                if again([rollouts[place * size + i] for i in range(size)])
             ]
             if wanted:
                 log.warning("step %d: %d groups came back unscored", step, len(wanted))
+        for place in range(len(groups)):
+            members = range(place * size, (place + 1) * size)
+            judged = fair.of_one_judge([rollouts[member] for member in members])
+            rollouts |= dict(zip(members, judged, strict=True))
         order = range(len(groups) * size)
         return Painted(
             step=step,

@@ -165,6 +165,7 @@ def train(
             stopping,
             resume=args.resume or args.resume_if_any or args.anew,
             afresh=args.resume_if_any or args.anew,
+            desk=env,
         )
 
 

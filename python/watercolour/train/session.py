@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 from datasets import Dataset
@@ -18,6 +20,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
 from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
+from watercolour.reward.recipe import Recipe, differences, plain
 from watercolour.sketch import prompt
 from watercolour.train import (
     artifacts,
@@ -26,23 +29,39 @@ from watercolour.train import (
     coldstart,
     delta,
     engines,
+    judgecheck,
+    logit_bias,
     pairs,
     preflight,
+    reckoning,
     settings,
     summary,
     thinking,
 )
 from watercolour.train import policy as policies
 from watercolour.train import trainer as trainers
+from watercolour.train.drift import Probes
 from watercolour.train.files import write_text
 from watercolour.train.progress import Progress
-from watercolour.train.rollouts import Environment, Group, Painter
+from watercolour.train.rollouts import LOOK_SECONDS, Environment, Group, Painter
 from watercolour.train.trainer import Limits, Session
 
 log = logs.get(__name__)
 
 #: More threads than this slow a small policy down: their barriers cost more than they bring.
 CPU_THREADS = 2
+
+
+class Desk(Protocol):
+    """What the trainer may ask of the environment about scorer and judge themselves."""
+
+    def submit_self_check(self) -> Future[dict[str, Any] | None]:
+        """Whether the judge can judge; None if nobody answers."""
+        ...
+
+    def submit_probes(self) -> Future[dict[str, Any] | None]:
+        """Scores of the same few paintings; None if nobody answers."""
+        ...
 
 
 def run(
@@ -54,6 +73,7 @@ def run(
     *,
     resume: bool,
     afresh: bool = False,
+    desk: Desk | None = None,
 ) -> None:
     """Train until the last step and write the summary.
 
@@ -66,6 +86,7 @@ def run(
         resume: go on from the newest whole checkpoint.
         afresh: without one, begin anew; what an attempt before the first checkpoint left in the
             folder is removed.
+        desk: whom to ask about scorer and judge themselves; nobody if None.
 
     Raises:
         InputError: the specification, the policy or what is to be resumed is at fault.
@@ -78,6 +99,7 @@ def run(
     on_cpu = policy.model.device.type == "cpu"
     if not on_cpu:
         delta.install()
+    recipe = recipes.get(spec.recipe)
     plan = batches.plan(spec, whole=policy.small or not on_cpu)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
@@ -85,6 +107,7 @@ def run(
     engine_for = partial(_engine, spec, policy, config.cache_implementation)
     painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping)
     painter.generated = partial(progress.enter, "painting")
+    painter.completed = partial(reckoning.completed, recipe)
     steps = checkpoint.step_of(resumed) if resumed else 0
     if resumed:
         progress.resumed(steps)
@@ -98,13 +121,22 @@ def run(
         limits=_limits(spec),
         stopping=stopping,
         flat_steps_teach=config.beta != 0 or config.entropy_coef != 0,
-        memory=checkpoint.read_memory(resumed) if resumed else checkpoint.Memory(),
+        kl=settings.kl(spec),
+        memory=_memory(resumed, recipe),
     )
     trainer = trainers.build(policy, config, dataset(spec, plan), session)
     # The trainer has wrapped the policy: generation must see the adapter.
     painter.engine = engine_for(trainer.adapted)
+    # The answer comes while the policy learns its first sketches.
+    asked = desk.submit_self_check() if desk and spec.judge.self_check != "Off" else None
+    if desk is not None and spec.trainer.guards.drift_every:
+        session.probes = Probes(desk.submit_probes, out, spec.trainer.guards.drift_every)
     if resumed is None and spec.sft is not None:
         _cold_start(spec, policy, trainer, painter, progress, out)
+    if asked is not None:
+        while wait([asked], timeout=LOOK_SECONDS).not_done:
+            painter.stop()
+        judgecheck.require(asked.result(), spec.judge, out, progress)
     if resumed is None and spec.trainer.guards.probes:
         progress.enter("preflight")
         found = preflight.probe(
@@ -117,6 +149,26 @@ def run(
     # Last, so that a disk too full for the final checkpoint costs that alone.
     trainer.save_whole()
     progress.enter("done")
+
+
+def _memory(resumed: Path | None, recipe: Recipe) -> checkpoint.Memory:
+    """What the trainer remembers, its recipe included.
+
+    Raises:
+        InputError: the checkpoint was made under another recipe (InvalidSpec).
+    """
+    memory = checkpoint.read_memory(resumed) if resumed else checkpoint.Memory()
+    now = plain(recipe)
+    changed = differences(memory.recipe, now) if memory.recipe else []
+    if changed:
+        raise InputError(
+            Reason.INVALID_SPEC,
+            f"spec.recipe: is not the one of {resumed}: {'; '.join(changed)}.",
+            remedy="Put these back, or start another run.",
+            field="spec.recipe",
+            value=recipe.name,
+        )
+    return replace(memory, recipe=now)
 
 
 def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
@@ -270,6 +322,8 @@ def _engine(
     spec: RunSpec, policy: policies.Policy, cache: str | None, model: torch.nn.Module
 ) -> engines.Engine:
     drawn = decoding(spec.trainer.sampling, builtin=settings.is_builtin(spec))
+    bias = logit_bias.of_tokens(policy.tokenizer, spec.trainer.sampling.logit_bias)
+    drawn = drawn._replace(bias=bias)
     pad = policy.tokenizer.pad_token_id
     name, engine = engines.build(
         spec.trainer.engine, model, drawn, policy.ends, pad=pad, cache=cache

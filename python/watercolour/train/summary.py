@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from watercolour.train import parquet
+from watercolour.api.rollout import Vote
+from watercolour.reward import alarms, bands, gain, votes
+from watercolour.train import judgecheck, parquet
 from watercolour.train.artifacts import rollout_files
 from watercolour.train.metrics import Cell, fifths, mean
 
@@ -44,6 +48,13 @@ def summarise(
         "unscored_rate": _share(line["reward"] is None for line in rollouts),
         "rollouts": len(rollouts),
         "phantom_zeros": sum(line["reward"] == 0 and not line["violations"] for line in rollouts),
+        "reward_intervals": intervals(rollouts),
+        "judge": judging(rollouts),
+        "judge_check": _selfcheck(folder),
+        "alarms": [
+            {**asdict(one.alarm), "first_step": one.first_step, "last_step": one.last_step}
+            for one in alarms.history(rows)
+        ],
         "skipped_steps": sum(bool(row["skipped"]) for row in rows),
         "renders": len(times),
         "render_seconds_median": median(times) if times else None,
@@ -65,9 +76,8 @@ def by_subject(
     rollouts: Sequence[Mapping[str, Any]], field: str
 ) -> dict[str, dict[str, float | None]]:
     """Means of a field over the admitted rollouts of the first and the last fifth, by subject."""
-    steps = sorted({line["step"] for line in rollouts})
-    size = max(1, len(steps) // 5)
-    ends = {"first_fifth": set(steps[:size]), "last_fifth": set(steps[-size:])}
+    first, last = gain.fifths(sorted({line["step"] for line in rollouts}))
+    ends = {"first_fifth": set(first), "last_fifth": set(last)}
     return {
         subject: {
             end: mean(
@@ -79,6 +89,49 @@ def by_subject(
         }
         for subject in sorted({line["subject"] for line in rollouts})
     }
+
+
+def intervals(rollouts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Confidence intervals of the first and the last fifth and of the rise, adjusted and raw."""
+    first, last = gain.fifths(sorted({line["step"] for line in rollouts}))
+    found: dict[str, Any] = {"level": bands.LEVEL}
+    for field in ("reward_adjusted", "reward"):
+        before, after = (_groups(rollouts, field, steps) for steps in (first, last))
+        sure = {
+            "first_fifth": bands.of_mean(before),
+            "last_fifth": bands.of_mean(after),
+            "gain": bands.of_gain(before, after),
+        }
+        found[field] = {
+            end: None if band is None else [band.low, band.high] for end, band in sure.items()
+        }
+    return found
+
+
+def _groups(
+    rollouts: Sequence[Mapping[str, Any]], field: str, steps: Sequence[int]
+) -> list[list[float]]:
+    found: dict[tuple[int, int], list[float]] = {}
+    for line in rollouts:
+        if line["step"] in steps:
+            members = found.setdefault((line["step"], line["group"]), [])
+            members += [] if line[field] is None else [line[field]]
+    return list(found.values())
+
+
+def judging(rollouts: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Tie rate, place bias and dropped comparisons of the whole run."""
+    cast = [Vote.model_validate(vote) for line in rollouts for vote in line["votes"] or ()]
+    return {
+        "tie_rate": votes.tie_rate(cast),
+        "place_bias": votes.place_bias(cast),
+        "dropped": votes.dropped(cast),
+    }
+
+
+def _selfcheck(folder: Path) -> Any:
+    path = folder / judgecheck.FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _share(flags: Iterable[bool]) -> float | None:

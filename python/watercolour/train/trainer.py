@@ -23,11 +23,15 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
-from watercolour.api.reasons import Reason
+from watercolour.api.reasons import LASTING, Reason
+from watercolour.api.spec import Kl
+from watercolour.reward import alarms
+from watercolour.reward.recipe import kl_at
 from watercolour.train import bad_batch, checkpoint, guard, metrics, packing
 from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
+from watercolour.train.drift import Probes
 from watercolour.train.guard import Verdict
 from watercolour.train.policy import ADAPTER_FILE, Policy, require_whole
 from watercolour.train.progress import Progress
@@ -37,6 +41,10 @@ log = logs.get(__name__)
 
 # TRL prints whole completions for each unscored row; metrics and rollouts hold them already.
 logging.getLogger("trl.trainer.grpo_trainer").setLevel(logging.ERROR)
+
+
+#: TRL computes what the KL term needs only while its weight is not 0.
+LEAST_BETA = 1e-9
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,12 @@ class Session:
     stopping: Callable[[], bool]
     #: A step without spread teaches nothing, unless a KL or entropy term pulls as well.
     flat_steps_teach: bool
+    #: The KL term's weight by step; None where it never changes.
+    kl: Kl | None = None
     memory: Memory = field(default_factory=Memory)
     painted: Painted | None = None
+    #: Paintings that are scored again and again; None where nobody can be asked.
+    probes: Probes | None = None
     began: float = field(default_factory=time.monotonic)
 
     def seconds(self) -> float:
@@ -292,6 +304,10 @@ class _Steps(TrainerCallback):
     ) -> None:
         self.step_began = time.perf_counter()
         self.skipped = ""
+        if self.session.kl is not None:
+            self.trainer.beta = max(LEAST_BETA, kl_at(self.session.kl, state.global_step))
+        if self.session.probes is not None:
+            self.session.probes.begin(state.global_step)
 
     def on_pre_optimizer_step(
         self, args: Any, state: TrainerState, control: TrainerControl, **parts: Any
@@ -374,9 +390,11 @@ class _Steps(TrainerCallback):
             "rollbacks": session.memory.health.rollbacks,
             "seconds_update": spent - painting,
             "seconds_write": time.perf_counter() - self.step_began - spent,
+            **(session.probes.collect() if session.probes is not None else {}),
         }
         row = metrics.row(step, painted, logs, own)
         session.artifacts.add_row(row)
+        session.progress.alarmed(alarms.raised(session.artifacts.rows))
         session.progress.step_done(row, len(painted.rollouts) if painted else 0)
         _say(row, session.batches.steps)
         self._require_infrastructure(step)
@@ -392,6 +410,16 @@ class _Steps(TrainerCallback):
         ]
 
     def _require_infrastructure(self, step: int) -> None:
+        painted = self._fresh(step)
+        lasting = (
+            [one for one in painted.rollouts if one.unscored_reason in LASTING] if painted else []
+        )
+        if painted is not None and painted.unscored and lasting:
+            raise InfrastructureError(
+                lasting[0].unscored_reason or Reason.JUDGE_BUDGET_SPENT,
+                f"no rollout of step {step} has a value ({lasting[0].unscored_detail}).",
+                remedy="Raise spec.judge.budget, then go on with --resume.",
+            )
         streak = self.session.memory.unscored_steps
         if streak >= self.session.limits.max_unscored_steps:
             reasons = sorted(

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from watercolour.api import Reason, Rollout, Violation, ViolationCode
 from watercolour.gallery import figures
-from watercolour.gallery.figures import decompose, split, step_figures
+from watercolour.gallery.figures import split, step_figures
+from watercolour.reward import gain
+from watercolour.reward.gain import decompose
 
 BROKEN = Violation(code=ViolationCode.SYNTAX_ERROR, message="x")
 
@@ -52,10 +54,10 @@ def test_an_admitted_rollout_without_a_score_counts_for_the_gate_alone() -> None
 def test_fifths_are_whole_steps_and_at_least_one(
     count: int, first: list[int], last: list[int]
 ) -> None:
-    assert figures.fifths(range(count)) == (first, last)
+    assert gain.fifths(range(count)) == (first, last)
 
 
-def parts(before: list[Rollout], after: list[Rollout]) -> figures.Decomposition:
+def parts(before: list[Rollout], after: list[Rollout]) -> gain.Decomposition:
     found = decompose(split(before, figures.admitted), split(after, figures.admitted))
     assert found is not None
     return found
