@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+STAGE: dict[str, Any] = {"step": 0, "weights": {"gate": 0.5, "length": 0.5}}
+TIERS: dict[str, Any] = {"step": 0, "tierShares": {"love": 1.0, "okay": 0.0}}
+
 SERVER: dict[str, Any] = {"endpoint": "http://v:8000"}
 
 #: Each: the specification, and the whole message on one machine.
@@ -123,9 +126,45 @@ REFUSALS: list[tuple[Any, str]] = [
         "spec.trainer.rolloutsPerStep=2: not a multiple of groupSize=8. Set rolloutsPerStep to 8.",
     ),
     (
-        {"recipe": {"weights": {"gate": 0.5}}},
-        "spec.recipe.weights: gate=0.5, length=0.05, quality=0.6, judge=0.3, pigment=0 sum to "
-        "1.45, not to 1. Lower one or more of them by 0.45 in all.",
+        {"recipe": {"weights": {"gate": 0.5, "quality": 0.95}}},
+        "spec.recipe.weights: gate=0.5, quality=0.95 sum to 1.45, not to 1. "
+        "Lower one or more of them by 0.45 in all.",
+    ),
+    (
+        {"recipe": {"weights": {}}},
+        "spec.recipe.weights={}: has 0 entries, needs 1. Give at least 1.",
+    ),
+    (
+        {"recipe": {"weights": {"gate": 2, "quality": 0}}},
+        "spec.recipe.weights.gate=2: above 1. Set it to 1 or less.",
+    ),
+    (
+        {"recipe": {"weights": {"Quality": 1}}},
+        "spec.recipe.weights.Quality=1: not a term's name. Use 1 to 40 small letters, digits and "
+        "underscores, beginning with a letter.",
+    ),
+    (
+        {"recipe": {"schedule": {"stages": [{"step": 9, "weights": {"gate": 0.4}}]}}},
+        "spec.recipe.schedule.stages[0].weights: gate=0.4 sum to 0.4, not to 1. "
+        "Raise one or more of them by 0.6 in all.",
+    ),
+    (
+        {"recipe": {"schedule": {"stages": [STAGE | {"step": 9}, STAGE | {"step": 9}]}}},
+        "spec.recipe.schedule.stages[1].step=9: not above the step 9 of the stage before. "
+        "Order stages by rising step.",
+    ),
+    (
+        {"recipe": {"schedule": {"stages": []}}},
+        "spec.recipe.schedule.stages=[]: has 0 entries, needs 1. Give at least 1.",
+    ),
+    (
+        {"recipe": {"curriculum": [TIERS | {"step": 9}, TIERS | {"step": 3}]}},
+        "spec.recipe.curriculum[1].step=3: not above the step 9 of the stage before. "
+        "Order curriculum by rising step.",
+    ),
+    (
+        {"recipe": {"failedGate": 0.5}},
+        "spec.recipe.failedGate=0.5: above 0. Set it to 0 or less.",
     ),
     (
         {"references": {"tierShares": {"love": 0.25}}},
@@ -167,14 +206,36 @@ REFUSALS: list[tuple[Any, str]] = [
         "trainer.grpo.vllm_importance_sampling_correction to false.",
     ),
     (
-        {"judge": {"backend": "none"}, "recipe": {"weights": {}}},
+        {"judge": {"backend": "none"}, "recipe": {"weights": {"gate": 0.7, "judge": 0.3}}},
         "spec.judge.backend=none: recipe.weights.judge=0.3 needs a judge. "
         "Set backend to embedded or openai, or the weight to 0.",
     ),
     (
-        {"scorer": {"backend": "none"}, "recipe": {"weights": {}}},
+        {"scorer": {"backend": "none"}, "recipe": {"weights": {"gate": 0.4, "quality": 0.6}}},
         "spec.scorer.backend=none: recipe.weights.quality=0.6 needs a scorer. "
         "Set backend to embedded or hpsv3, or the weight to 0.",
+    ),
+    (
+        {"scorer": {"backend": "none"}, "recipe": {"weights": {"mark_depth": 1}}},
+        "spec.scorer.backend=none: recipe.weights.mark_depth=1 needs a scorer. "
+        "Set backend to embedded or hpsv3, or the weight to 0.",
+    ),
+    (
+        {
+            "judge": {"backend": "none"},
+            "recipe": {"schedule": {"stages": [{"step": 3, "weights": {"utility": 1}}]}},
+        },
+        "spec.judge.backend=none: recipe.schedule.stages[0].weights.utility=1 needs a judge. "
+        "Set backend to embedded or openai, or the weight to 0.",
+    ),
+    (
+        {"recipe": {"kl": {}}, "trainer": {"beta": 0.1}},
+        "spec.trainer.beta=0.1: recipe.kl sets the same weight. "
+        "Keep one of trainer.beta and recipe.kl.",
+    ),
+    (
+        {"trainer": {"sampling": {"logitBias": {"a": 101}}}},
+        "spec.trainer.sampling.logitBias.a=101: above 100. Set it to 100 or less.",
     ),
     (
         {"judge": {"backend": "openai"}},
@@ -337,7 +398,12 @@ SOUND: list[Any] = [
             "grpo": {"vllm_importance_sampling_mode": "token_mask"},
         }
     },
-    {"judge": {"backend": "none"}, "recipe": {"weights": {"quality": 0.9, "judge": 0.0}}},
+    {"judge": {"backend": "none"}, "recipe": {"weights": {"quality": 1, "judge": 0.0}}},
+    {"recipe": {"name": "mine", "weights": {"a_term_of_a_package": 1}, "signed": True}},
+    {"recipe": {"schedule": {"stages": [STAGE, STAGE | {"step": 9}], "between": "linear"}}},
+    {"recipe": {"curriculum": [TIERS, TIERS | {"step": 9}], "kl": {}, "failedGate": -1}},
+    {"recipe": {"curriculum": [], "paints": False}},
+    {"trainer": {"sampling": {"logitBias": {"import": -100, "e": 0.5}}}},
     {"judge": {"backend": "none"}},
     {"env": {"sessions": 16}, "trainer": {"guards": {"probes": 0}}},
     {"renderers": {"replicas": 3, "scaling": {"mode": "External"}}},
@@ -346,7 +412,7 @@ SOUND: list[Any] = [
     {"recipe": {"name": "hybrid"}},
     {"model": {"id": "owner/name", "revision": "main"}},
     {"model": {"id": "./policy"}},
-    {"scorer": {"backend": "none"}, "recipe": {"weights": {"quality": 0.0, "judge": 0.9}}},
+    {"scorer": {"backend": "none"}, "recipe": {"weights": {"gate": 0.1, "judge": 0.9}}},
     {"judge": {"backend": "openai", "endpoint": "https://judge.example/v1"}},
     {"judge": {"backend": "openai", "deploy": {"image": "vllm:1", "model": "a/b"}}},
     {"env": {"resources": {"requests": {"memory": "1Gi"}, "limits": {"memory": "1024Mi"}}}},

@@ -64,7 +64,7 @@ def test_what_stands_for_the_operators_choice_stays_unset(api: Api, namespace: s
 def test_a_stored_run_is_the_run_that_the_file_describes(api: Api, namespace: str) -> None:
     spec = {
         "trainer": {"steps": 12, "learningRate": 1e-4, "grpo": {"max_grad_norm": 0.5, "x": None}},
-        "recipe": {"weights": {"quality": 0.9, "judge": 0}},
+        "recipe": {"weights": {"quality": 1, "judge": 0}},
         "judge": {"backend": "none"},
         "scorer": {"resources": {"limits": {"cpu": 2, "memory": "4Gi"}}},
         "podTemplates": {"trainer": {"spec": {"nodeSelector": {"gpu": "h200"}}}},
@@ -109,7 +109,7 @@ BAD: list[tuple[str, Any, str]] = [
     ),
     (
         "weights that do not sum to 1",
-        {"recipe": {"weights": {"gate": 0.5}}},
+        {"recipe": {"weights": {"gate": 0.5, "quality": 0.95}}},
         "sum to 1.45, not to 1. Lower one or more of them by 0.45 in all.",
     ),
     (
@@ -217,6 +217,7 @@ CHANGES: list[tuple[str, Any]] = [
     ("spec.model", {"model": {"chatTemplateKwargs": {"thinking": True}}}),
     ("spec.prompts", {"prompts": {"subjects": ["a lotus"]}}),
     ("spec.recipe", {"recipe": {"name": "hps-only"}}),
+    ("spec.recipe", {"recipe": {"weights": {"gate": 1.0}}}),
     ("spec.recipe", {"recipe": {"gate": {"minPaintFraction": 0.01}}}),
     ("spec.references", {"references": {"perRollout": 2}}),
     ("spec.trainer.lora", {"trainer": {"lora": {"r": 8}}}),

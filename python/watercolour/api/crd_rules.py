@@ -19,9 +19,10 @@ from pydantic import BaseModel
 
 from watercolour.api import part, rules
 from watercolour.api.policy import BUILTIN, Prompts
-from watercolour.api.recipe import References, TierShares, Weights
+from watercolour.api.recipe import LONGEST_TERM, TERM, TERM_REMEDY, References, TierShares
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Phase
+from watercolour.api.terms import ASKS, Server
 from watercolour.api.trainer import Sampling, decoding
 
 #: An expression in a message.
@@ -58,10 +59,13 @@ def by_model() -> dict[str, tuple[Rule, ...]]:
     """Every rule, by the name of the model, or of the model and its field, that has it."""
     return {
         "WatercolourRun": (_name(), *_fixed()),
-        "RunSpec": (*_env(), *_terms(), *_sampling(), _thinking(), _mark()),
+        "RunSpec": (*_env(), *_terms(), _beta(), *_sampling(), _thinking(), _mark(), _fallback()),
         "Model": tuple(_model()),
         "Prompts": (_subjects(),),
-        "Weights": (_sum(Weights, "recipe.weights"),),
+        "Recipe.weights": tuple(_weights("spec.recipe.weights")),
+        "Stage.weights": tuple(_weights("spec.recipe.schedule.stages[].weights")),
+        "Schedule": (_rising("recipe.schedule.stages", "stages"),),
+        "Recipe": (_rising("recipe.curriculum", "curriculum"),),
         "TierShares": (_sum(TierShares, "references.tierShares"),),
         "References": (_sources(),),
         "Trainer": (*_trainer(), *_engine()),
@@ -81,7 +85,7 @@ def of_shape(pattern: str, *, is_quantity: bool = False) -> Rule:
     fault, remedy = part.SHAPES[pattern]
     fits = f"self.matches({_text(pattern)})"
     # An address may hold a password, and what is no line breaks the message.
-    shown = "" if pattern in (part.HTTP_URL, part.LINE) else "{self}: "
+    shown = "" if pattern in (part.HTTP_URL, part.CACHE_URL, part.LINE) else "{self}: "
     return Rule(
         f"type(self) == int || {fits}" if is_quantity else fits, f"{shown}{fault}. {remedy}"
     )
@@ -145,17 +149,58 @@ def _env() -> Iterator[Rule]:
 
 def _terms() -> Iterator[Rule]:
     """A term with a weight needs somebody who gives its value."""
-    for server, term, backends in (
-        ("scorer", "quality", "embedded or hpsv3"),
-        ("judge", "judge", "embedded or openai"),
-    ):
-        weight = f"self.recipe.weights.{term}"
+    backends: dict[Server, str] = {"scorer": "embedded or hpsv3", "judge": "embedded or openai"}
+    for server, others in backends.items():
+        asked = f"t in {json.dumps(list(ASKS[server]))}"
+        whole, stages = "self.recipe.weights", "self.recipe.schedule.stages"
+        off = f"self.{server}.backend != 'none'"
+        weighs = f"{asked} && {whole}[t] > 0.0"
+        term = f"{whole}.filter(t, {weighs})[0]"
+        remedy = f"Set backend to {others}, or the weight to 0."
         yield Rule(
-            f"self.{server}.backend != 'none' || !has(self.recipe.weights) || {weight} <= 0.0",
-            f"spec.{server}.backend=none: recipe.weights.{term}={{{weight}}} needs a {server}. "
-            f"Set backend to {backends}, or the weight to 0.",
+            f"{off} || !has({whole}) || !{whole}.exists(t, {weighs})",
+            f"spec.{server}.backend=none: recipe.weights.{{{term}}}={{{whole}[{term}]}} needs a "
+            f"{server}. {remedy}",
             f".{server}.backend",
         )
+        later = f"s.weights.exists(t, {asked} && s.weights[t] > 0.0)"
+        yield Rule(
+            f"{off} || !has(self.recipe.schedule) || !{stages}.exists(s, {later})",
+            f"spec.{server}.backend=none: a stage of recipe.schedule needs a {server}. {remedy}",
+            f".{server}.backend",
+        )
+
+
+def _beta() -> Rule:
+    return Rule(
+        "!has(self.recipe.kl) || self.trainer.beta <= 0.0",
+        "spec.trainer.beta={self.trainer.beta}: recipe.kl sets the same weight. "
+        "Keep one of trainer.beta and recipe.kl.",
+        ".trainer.beta",
+    )
+
+
+def _weights(path: str) -> Iterator[Rule]:
+    """Weights by term: names of terms, and a sum of 1."""
+    odd = f"size(t) > {LONGEST_TERM} || !t.matches({_text(TERM)})"
+    yield Rule(
+        f"!self.exists(t, {odd})",
+        f"{path}.{{self.filter(t, {odd})[0]}}: not a term's name. {TERM_REMEDY}",
+    )
+    # Naming each weight would cost more than the API server grants to all rules together.
+    yield _one("self.map(t, self[t]).sum()", f"{path}: they")
+
+
+def _rising(path: str, field: str) -> Rule:
+    """Stages come by rising step."""
+    stages = f"self.{field}"
+    steps = f"{stages}.map(s, s.step)"
+    once = f"{stages}.all(s, {stages}.exists_one(t, t.step == s.step))"
+    return Rule(
+        f"!has({stages}) || ({steps}.isSorted() && {once})",
+        f"spec.{path}: a stage's step is not above the one before. Order {field} by rising step.",
+        f".{field}",
+    )
 
 
 def _sampling() -> Iterator[Rule]:
@@ -205,6 +250,15 @@ def _mark() -> Rule:
     )
 
 
+def _fallback() -> Rule:
+    return Rule(
+        "self.judge.fallback != 'embedded' || self.scorer.backend == 'embedded'",
+        "spec.judge.fallback=embedded: scorer.backend is {self.scorer.backend}, and only the "
+        "embedded scorer judges as well. Set scorer.backend to embedded, or fallback to none.",
+        ".judge.fallback",
+    )
+
+
 def _model() -> Iterator[Rule]:
     is_folder = "self.id.matches('^[./~]')"
     yield Rule(
@@ -234,9 +288,14 @@ def _sum(model: type[BaseModel], path: str) -> Rule:
     names = list(part.fields_of(model))
     total = "(" + " + ".join(f"self.{name}" for name in names) + ")"
     shown = ", ".join(f"{name}={{self.{name}}}" for name in names)
+    return _one(total, f"spec.{path}: {shown}")
+
+
+def _one(total: str, shown: str) -> Rule:
+    """A sum is 1."""
     return Rule(
         f"{total} - 1.0 <= 0.000001 && 1.0 - {total} <= 0.000001",
-        f"spec.{path}: {shown} sum to {{{_rounded(total)}}}, not to 1. "
+        f"{shown} sum to {{{_rounded(total)}}}, not to 1. "
         f"{{{total} < 1.0 ? 'Raise' : 'Lower'}} one or more of them by "
         f"{{{_rounded(f'({total} < 1.0 ? 1.0 - {total} : {total} - 1.0)')}}} in all.",
     )

@@ -26,6 +26,7 @@ _SAME = (
     "maxLength",
     "minItems",
     "maxItems",
+    "minProperties",
     "maxProperties",
     "minimum",
     "maximum",

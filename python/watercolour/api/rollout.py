@@ -80,21 +80,44 @@ class Rollout(Record):
         "for a subject without one.",
     )
     shapes: int | None = Field(default=None, ge=0, description="Filled shapes painted.")
+    heaviest_shape: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Of all filled shapes the greatest share of the sheet times opacity, 0 to 1; "
+        "None unless a term asked for it.",
+    )
     js_errors: tuple[str, ...] = Field(
         default=(), description="JavaScript errors of the page, in order."
     )
 
     references: tuple[str, ...] = Field(default=(), description="The draw, by name.")
+    reference_strengths: tuple[float, ...] = Field(
+        default=(),
+        description="Their Bradley-Terry strengths in log-odds, in the same order; the okay "
+        "tier's mean is 0.",
+    )
     draw_strength: float | None = Field(
         default=None,
         description="Expected share of wins of an average okay painting against this draw "
         "(0 to 1, from Bradley-Terry strengths); lower is a harder draw.",
     )
+    mean_draw_strength: float | None = Field(
+        default=None, description="The same, expected over the run's draws at its start."
+    )
     votes: tuple[Vote, ...] = Field(default=(), description="The judge's, one a reference.")
     terms: dict[str, float | None] = Field(
         default_factory=dict, description="Each term's value, 0 to 1; None unscored."
     )
+    weights: dict[str, float] = Field(
+        default_factory=dict,
+        description="What each term weighed in the reward, at this step and for this subject.",
+    )
     mu: float | None = Field(default=None, description="The scorer's raw mean, unbounded.")
+    marks: dict[str, float | None] = Field(
+        default_factory=dict,
+        description="A vision-language model's marks, 0 to 1 each; None where it gave none.",
+    )
     reward: float | None = Field(default=None, description="What the recipe made of the terms.")
     reward_adjusted: float | None = Field(
         default=None, description="The reward with the draw's difficulty taken out."

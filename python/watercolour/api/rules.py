@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from watercolour.api import engines, pod_templates
 from watercolour.api.policy import BUILTIN
 from watercolour.api.problems import ABSENT, Problem
+from watercolour.api.terms import ASKS, Server
 from watercolour.api.trainer import decoding
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def problems(spec: RunSpec) -> Iterator[Problem]:
     """Every problem between the parts, with fields relative to ``spec``."""
     yield from _model(spec)
     yield from _prompts(spec)
+    yield from _recipe(spec)
     yield from _references(spec)
     yield from _trainer(spec)
     yield from _sampling(spec)
@@ -249,13 +251,42 @@ def _env(spec: RunSpec) -> Iterator[Problem]:
         )
 
 
+def _recipe(spec: RunSpec) -> Iterator[Problem]:
+    if spec.recipe.kl is not None and spec.trainer.beta > 0:
+        yield Problem(
+            "trainer.beta",
+            spec.trainer.beta,
+            "recipe.kl sets the same weight",
+            "Keep one of trainer.beta and recipe.kl.",
+        )
+
+
+def _unanswered(spec: RunSpec, server: Server) -> str:
+    """A term with a weight in the specification itself that needs the server, as path and value."""
+    for place, weights in _weights(spec):
+        for term in ASKS[server]:
+            if weights.get(term, 0) > 0:
+                return f"{place}.{term}={weights[term]:g}"
+    return ""
+
+
+def _weights(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """All weights of the specification itself, each with its place."""
+    recipe = spec.recipe
+    if recipe.weights is not None:
+        yield "recipe.weights", recipe.weights
+    stages = recipe.schedule.stages if recipe.schedule else ()
+    for number, stage in enumerate(stages):
+        yield f"recipe.schedule.stages[{number}].weights", stage.weights
+
+
 def _scorer(spec: RunSpec) -> Iterator[Problem]:
-    scorer, weights = spec.scorer, spec.recipe.weights
-    if scorer.backend == "none" and weights and weights.quality > 0:
+    scorer = spec.scorer
+    if scorer.backend == "none" and (term := _unanswered(spec, "scorer")):
         yield Problem(
             "scorer.backend",
             scorer.backend,
-            f"recipe.weights.quality={weights.quality:g} needs a scorer",
+            f"{term} needs a scorer",
             "Set backend to embedded or hpsv3, or the weight to 0.",
         )
     if scorer.backend == "vlm-mark" and not scorer.endpoint and spec.judge.backend != "openai":
@@ -275,12 +306,12 @@ def _scorer(spec: RunSpec) -> Iterator[Problem]:
 
 
 def _judge(spec: RunSpec) -> Iterator[Problem]:
-    judge, weights = spec.judge, spec.recipe.weights
-    if judge.backend == "none" and weights and weights.judge > 0:
+    judge = spec.judge
+    if judge.backend == "none" and (term := _unanswered(spec, "judge")):
         yield Problem(
             "judge.backend",
             judge.backend,
-            f"recipe.weights.judge={weights.judge:g} needs a judge",
+            f"{term} needs a judge",
             "Set backend to embedded or openai, or the weight to 0.",
         )
     if judge.backend == "openai" and not (judge.endpoint or judge.deploy):
@@ -296,6 +327,13 @@ def _judge(spec: RunSpec) -> Iterator[Problem]:
             judge.deploy.model,
             "judge.endpoint is given too",
             "Keep one of endpoint and deploy.",
+        )
+    if judge.fallback == "embedded" and spec.scorer.backend != "embedded":
+        yield Problem(
+            "judge.fallback",
+            judge.fallback,
+            f"scorer.backend is {spec.scorer.backend}, and only the embedded scorer judges as well",
+            "Set scorer.backend to embedded, or fallback to none.",
         )
 
 

@@ -9,21 +9,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from watercolour.api import terms
+from watercolour.api.terms import Server
+
 if TYPE_CHECKING:
     from watercolour.api.recipe import Recipe
     from watercolour.api.spec import RunSpec
 
 Term = Literal["quality", "judge"]
 
-#: Named recipes that give a server's term no weight. The weights themselves belong to the reward.
-WITHOUT: Mapping[str, frozenset[Term]] = {"hps-only": frozenset[Term]({"judge"})}
+#: Named recipes that need a server's answer not at all. The weights belong to the reward.
+WITHOUT: Mapping[str, frozenset[Term]] = {
+    "hps-only": frozenset[Term]({"judge"}),
+    "nine-signal": frozenset[Term]({"judge"}),
+    "control": frozenset[Term]({"quality", "judge"}),
+    "random": frozenset[Term]({"quality", "judge"}),
+}
 
 
 def needs(recipe: Recipe, term: Term) -> bool:
-    """Whether the recipe gives a term weight; one of an unknown name is taken to."""
-    if recipe.weights is not None:
-        return getattr(recipe.weights, term) > 0
-    return term not in WITHOUT.get(recipe.name, frozenset())
+    """Whether the recipe ever weighs an answer of the scorer (quality) or of the judge.
+
+    A recipe of an unknown name is taken to, and so is a term that comes with a package.
+    """
+    server: Server = "scorer" if term == "quality" else "judge"
+    if terms.asks(recipe.weightings, server):
+        return True
+    return recipe.weights is None and term not in WITHOUT.get(recipe.name, frozenset())
 
 
 def runs_scorer(spec: RunSpec) -> bool:

@@ -34,7 +34,16 @@ from watercolour.api.part import (
 )
 from watercolour.api.policy import Model, Prompts, Sft
 from watercolour.api.problems import refuse
-from watercolour.api.recipe import Gate, Recipe, References, TierShares, Weights
+from watercolour.api.recipe import (
+    Gate,
+    Kl,
+    Recipe,
+    References,
+    Schedule,
+    Stage,
+    TierShares,
+    TierStage,
+)
 from watercolour.api.scoring import Judge, Scorer
 from watercolour.api.status import Status
 from watercolour.api.trainer import Guards, Lora, Sampling, Trainer
@@ -46,6 +55,7 @@ __all__ = [
     "Gate",
     "Guards",
     "Judge",
+    "Kl",
     "Lora",
     "Metadata",
     "Model",
@@ -56,14 +66,16 @@ __all__ = [
     "Resources",
     "RunSpec",
     "Sampling",
+    "Schedule",
     "Scorer",
     "SecretRef",
     "Sft",
+    "Stage",
     "Status",
     "TierShares",
+    "TierStage",
     "Trainer",
     "WatercolourRun",
-    "Weights",
 ]
 
 

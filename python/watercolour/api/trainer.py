@@ -70,14 +70,26 @@ class Sampling(Part):
         default=512, description="Longest completion, in tokens."
     )
 
+    logit_bias: Annotated[
+        dict[str, Annotated[float, Field(strict=True, ge=-100, le=100)]], Field(max_length=64)
+    ] = Field(
+        default_factory=dict,
+        description="Added to the logits of single tokens, by their text, before one is drawn: "
+        "-100 never draws it. It shapes what is drawn and not what the loss is taken over.",
+    )
+
 
 class Decoding(NamedTuple):
-    """How completions are drawn, with nothing left open; fields as in :class:`Sampling`."""
+    """How completions are drawn, with nothing left open; fields as in :class:`Sampling`.
+
+    ``bias`` is for tokens what ``logit_bias`` is for their texts; only a tokenizer can tell them.
+    """
 
     max_completion_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    bias: tuple[tuple[int, float], ...] = ()
 
 
 def decoding(sampling: Sampling, *, builtin: bool) -> Decoding:

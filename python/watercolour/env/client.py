@@ -126,7 +126,16 @@ class EnvClient:
             ids: for the record alone.
         """
         rollout = Rollout(subject=subject, seed=seed, completion=completion, **ids)
-        task = Task(self._name, subject, seed, references, return_image)
+        task = Task(
+            self._name,
+            subject,
+            seed,
+            references,
+            return_image,
+            rollout.step,
+            rollout.group,
+            rollout.index,
+        )
         return self._start(self._evaluate(rollout, task))
 
     async def evaluate(

@@ -10,27 +10,37 @@ unscored, with its reason; it never becomes a number.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
-from watercolour.api.reasons import LASTING, Reason, ViolationCode
+from watercolour.api.reasons import LASTING, Reason
 from watercolour.api.rollout import Rollout, Violation
-from watercolour.api.spec import RunSpec, TierShares
-from watercolour.env import measure
+from watercolour.api.spec import RunSpec
+from watercolour.api.terms import MARK_PREFIX
+from watercolour.env import draws, measure
+from watercolour.env.draws import NOWHERE, Draw, Place
 from watercolour.env.measure import NOT_ASKED, Finding, Scoring
 from watercolour.env.presence import Presence, awake
+from watercolour.env.record import (
+    blank_canvas,
+    measured,
+    painting_key,
+    refused,
+    sketch_key,
+    too_much_memory,
+    with_terms,
+)
 from watercolour.render.dispatcher import Closing, Dispatcher
 from watercolour.render.result import Painted, SketchFault
-from watercolour.reward import adjust, recipes, terms
-from watercolour.reward import pool as pools
+from watercolour.reward import recipes, reckon, shapes
 from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
 from watercolour.reward.pigment import with_hue
-from watercolour.reward.pool import Pool, Reference
+from watercolour.reward.pool import Pool
+from watercolour.reward.recipe import Recipe
 from watercolour.score.client import ScoreClient
 from watercolour.sketch import gate
 
@@ -49,29 +59,14 @@ TOO_LATE = "there was no answer in the time that a client waits"
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The references that a group meets.
-
-    Attributes:
-        references: from the pool; none when the recipe gives the judge no weight.
-        strength: share of wins that an average okay painting expects, 0 to 1; None without a draw.
-        mean_strength: the same, expected over all draws of this size.
-    """
-
-    references: tuple[Reference, ...] = ()
-    strength: float | None = None
-    mean_strength: float | None = None
-
-
-@dataclass(frozen=True)
 class Rooms:
     """What the corridor leads through; it opens and closes none of it.
 
     Attributes:
-        renderers: has sketches painted.
-        scorer: None when the recipe gives quality no weight.
-        judge: None when the recipe gives the judge no weight; so with the pool.
-        pool: the references.
+        renderers: has sketches painted; idle when the recipe has none painted.
+        scorer: None when no term of the recipe needs it.
+        judge: None when no term of the recipe needs it.
+        pool: the references; None when no term compares with any.
         scorer_presence, judge_presence: where calls wait for a neighbour that sleeps; None calls
             at once.
     """
@@ -89,6 +84,7 @@ class _Render:
     """What became of one render: a painting or a violation, and the seconds that it took."""
 
     outcome: Painted | Violation
+    heaviest_shape: float | None
     js_errors: tuple[str, ...]
     timings: dict[str, float]
 
@@ -108,26 +104,30 @@ class Corridor:
         self._renders: Once[_Render] = Once(PAINTINGS)
         self._scoring = None if rooms.scorer is None else Scoring(rooms.scorer, spec.scorer.prompt)
 
-    def draw(self, seed: int, per_rollout: int | None = None) -> Draw:
-        """The references of a group; equal for equal seeds.
+    def draw(self, seed: int, per_rollout: int | None = None, step: int = 0) -> Draw:
+        """The references of a group; equal for equal seeds and steps.
 
         Args:
             seed: the group's draw seed.
             per_rollout: how many; the run's ``references.perRollout`` if None.
+            step: the optimizer step, by which a curriculum goes.
 
         Raises:
             InputError: a tier of the pool has too few paintings (InvalidPool).
         """
-        pool = self.rooms.pool
-        if pool is None:
-            return Draw()
-        count = per_rollout or self.spec.references.per_rollout
-        shares = self.spec.references.tier_shares
-        drawn = pools.draw(pool, seed, count, shares)
-        return Draw(drawn, pools.draw_strength(drawn), mean_draw_strength(pool, count, shares))
+        wanted = self.spec.references
+        count = per_rollout or wanted.per_rollout
+        return draws.draw(self.rooms.pool, self.recipe, wanted, seed, count, step)
 
     async def evaluate(
-        self, completion: str, *, subject: str, seed: int, draw: Draw, client: str
+        self,
+        completion: str,
+        *,
+        subject: str,
+        seed: int,
+        draw: Draw,
+        client: str,
+        place: Place = NOWHERE,
     ) -> Rollout:
         """All that becomes of one reply. Raises nothing for an outside fault but one.
 
@@ -137,6 +137,7 @@ class Corridor:
             seed: the group's draw seed, for the record.
             draw: the group's references.
             client: whose turn in the render queue this uses up.
+            place: where in the run the reply stands.
 
         Raises:
             Closing: this environment ends before the reply could be painted; the next one can.
@@ -147,14 +148,24 @@ class Corridor:
         rollout = Rollout(
             subject=subject,
             seed=seed,
+            step=place.step,
+            group=place.group,
+            index=place.index,
             completion=completion,
             references=tuple(reference.name for reference in draw.references),
+            reference_strengths=tuple(reference.strength for reference in draw.references),
             draw_strength=draw.strength,
+            mean_draw_strength=draw.mean_strength,
         )
+        recipe = self.recipe.at(place.step).of(subject)
         rollout = await self._inspected(rollout)
-        if rollout.gate_passed is None:
-            rollout = await self._attempted(rollout, draw, client, deadline)
-        return self._rewarded(rollout, draw)
+        if rollout.gate_passed is None and recipe.paints:
+            rollout = await self._attempted(rollout, recipe, draw, client, deadline)
+        elif rollout.gate_passed is None or not recipe.gated:
+            # Nothing is painted: the static gate has had the last word.
+            decided = rollout.model_copy(update={"gate_passed": rollout.gate_passed is None})
+            rollout = await asyncio.to_thread(with_terms, decided, recipe)
+        return reckon.pending(recipe, rollout)
 
     async def _inspected(self, rollout: Rollout) -> Rollout:
         """With the sketch and the static gate's violations; undecided if there are none."""
@@ -172,7 +183,7 @@ class Corridor:
         )
 
     async def _attempted(
-        self, rollout: Rollout, draw: Draw, client: str, deadline: float
+        self, rollout: Rollout, recipe: Recipe, draw: Draw, client: str, deadline: float
     ) -> Rollout:
         """Painted and measured, in as many attempts as it takes and the run allows.
 
@@ -184,7 +195,7 @@ class Corridor:
             try:
                 tried = await self._painted(rollout, client, deadline)
                 if tried.gate_passed:
-                    tried = await self._measured(tried, draw, deadline)
+                    tried = await self._measured(tried, recipe, draw, deadline)
             except Closing:
                 raise
             except InfrastructureError as error:
@@ -238,12 +249,15 @@ class Corridor:
                 "painting": painted.painting,
                 "paint_fraction": painted.paint_fraction,
                 "shapes": painted.shapes,
+                "heaviest_shape": render.heaviest_shape,
                 "versions": {**painted.versions, "rasterizer": painted.rasterizer},
             }
         )
-        blank = blank_canvas(painted.paint_fraction, self.spec.recipe.gate.min_paint_fraction)
+        fault = too_much_memory(painted.peak_memory_bytes, self.recipe.memory_mib) or blank_canvas(
+            painted.paint_fraction, self.spec.recipe.gate.min_paint_fraction
+        )
         return (
-            refused(rollout, blank) if blank else rollout.model_copy(update={"gate_passed": True})
+            refused(rollout, fault) if fault else rollout.model_copy(update={"gate_passed": True})
         )
 
     async def _render(self, sketch: str, client: str) -> _Render:
@@ -253,38 +267,56 @@ class Corridor:
                 seed=self.spec.seed,
                 size=self.spec.renderers.size,
                 deadline_s=self.spec.renderers.deadline_seconds,
-                cpu_budget_s=self.spec.recipe.gate.cpu_budget_seconds,
+                cpu_budget_s=self.recipe.cpu_budget_seconds,
+                replay=bool(self.recipe.asks("replay")),
                 client=client,
             )
         except SketchFault as fault:
-            return _Render(fault.violation, fault.js_errors, fault.timings)
+            return _Render(fault.violation, None, fault.js_errors, fault.timings)
         timings = {"queue": painted.timings["queue"]}
         # A renderer remembers paintings too; those are no renders.
         if not painted.cached:
             timings["render"] = painted.timings["render"]
             timings["render_cpu"] = painted.cpu_seconds
-        return _Render(painted, painted.js_errors, timings)
+        heaviest = None if painted.replay is None else shapes.heaviest(painted.replay)
+        # A replay is large, and what it was wanted for is known.
+        kept = replace(painted, replay=None)
+        return _Render(kept, heaviest, painted.js_errors, timings)
 
-    async def _measured(self, rollout: Rollout, draw: Draw, deadline: float) -> Rollout:
-        """With length, quality and judge; a room that failed leaves its term None and a reason."""
+    async def _measured(
+        self, rollout: Rollout, recipe: Recipe, draw: Draw, deadline: float
+    ) -> Rollout:
+        """With all terms; a room that failed leaves its term None and a reason."""
         assert rollout.sketch is not None
         assert rollout.painting is not None
         key, painting = sketch_key(rollout.sketch), rollout.painting
         # Verdicts outlive the run, and other runs paint with other seeds, sizes and browsers.
         lasting = painting_key(rollout, self.spec)
         found = await asyncio.gather(
-            in_time(deadline, self._quality(key, painting), Reason.SCORER_UNAVAILABLE),
-            in_time(deadline, self._judged(lasting, painting, draw), Reason.JUDGE_UNAVAILABLE),
+            in_time(
+                deadline,
+                self._quality(key, painting, recipe, rollout.subject),
+                Reason.SCORER_UNAVAILABLE,
+            ),
+            in_time(
+                deadline, self._judged(lasting, painting, recipe, draw), Reason.JUDGE_UNAVAILABLE
+            ),
             self._pigment(painting, rollout.subject),
         )
-        return measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
+        rollout = measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
+        references = tuple(reference.painting for reference in draw.references)
+        # A thread: a large painting must not hold up the other sessions.
+        return await asyncio.to_thread(with_terms, rollout, recipe, references)
 
-    async def _quality(self, key: str, painting: bytes) -> Finding:
+    async def _quality(self, key: str, painting: bytes, recipe: Recipe, subject: str) -> Finding:
         scoring, presence = self._scoring, self.rooms.scorer_presence
-        if scoring is None:
+        if scoring is None or not recipe.asks("scorer", "marks"):
             return NOT_ASKED
+        marks = tuple(term.removeprefix(MARK_PREFIX) for term in recipe.asks("marks"))
         return await awake(
-            presence, Reason.SCORER_UNAVAILABLE, lambda: scoring.quality(key, painting)
+            presence,
+            Reason.SCORER_UNAVAILABLE,
+            lambda: scoring.quality(key, painting, marks=marks, subject=subject),
         )
 
     async def _pigment(self, painting: bytes, subject: str) -> Finding:
@@ -294,94 +326,15 @@ class Corridor:
         # A thread: a large painting must not hold up the other sessions.
         return await asyncio.to_thread(measure.pigment, painting, hued)
 
-    async def _judged(self, key: str, painting: bytes, draw: Draw) -> Finding:
+    async def _judged(self, key: str, painting: bytes, recipe: Recipe, draw: Draw) -> Finding:
         judge, presence = self.rooms.judge, self.rooms.judge_presence
-        if judge is None:
+        if judge is None or not recipe.asks("judge"):
             return NOT_ASKED
         return await awake(
             presence,
             Reason.JUDGE_UNAVAILABLE,
             lambda: measure.judged(judge, key, painting, draw.references),
         )
-
-    def _rewarded(self, rollout: Rollout, draw: Draw) -> Rollout:
-        """With the reward, raw and adjusted, where there is one."""
-        if rollout.gate_passed is None:
-            return rollout
-        recipe = self.recipe.of(rollout.subject)
-        reward = recipe.combine(rollout.terms, rollout.gate_passed)
-        adjusted = adjust.adjust(
-            reward,
-            gate_passed=rollout.gate_passed,
-            judge_slope=recipe.slope("judge"),
-            draw_strength=draw.strength,
-            mean_draw_strength=draw.mean_strength,
-        )
-        return rollout.model_copy(update={"reward": reward, "reward_adjusted": adjusted})
-
-
-def sketch_key(sketch: str) -> str:
-    """What equal sketches share: within one run they also share the seed and the canvas."""
-    return hashlib.sha256(sketch.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def painting_key(rollout: Rollout, spec: RunSpec) -> str:
-    """What equal paintings of any run share: the sketch and all that its picture depends on."""
-    assert rollout.sketch is not None
-    versions = ",".join(f"{name}={rollout.versions[name]}" for name in sorted(rollout.versions))
-    made = f"{sketch_key(rollout.sketch)} {spec.seed} {spec.renderers.size} {versions}"
-    return hashlib.sha256(made.encode()).hexdigest()
-
-
-def blank_canvas(paint_fraction: float, least: float) -> Violation | None:
-    """The violation of a sheet with less paint than the recipe asks for."""
-    if paint_fraction >= least:
-        return None
-    return Violation(
-        code=ViolationCode.BLANK_CANVAS,
-        message=f"paint covers {paint_fraction:.2%} of the sheet, the least is {least:.2%}",
-    )
-
-
-def refused(rollout: Rollout, violation: Violation) -> Rollout:
-    """The rollout with one more violation and a failed gate."""
-    return rollout.model_copy(
-        update={
-            "violations": (*rollout.violations, violation),
-            "gate_passed": False,
-            "terms": {"gate": 0.0},
-        }
-    )
-
-
-def measured(
-    rollout: Rollout, *, quality: Finding, judge: Finding, pigment: Finding = NOT_ASKED
-) -> Rollout:
-    """The admitted rollout with all its terms; None for a term that nobody was asked for."""
-    assert rollout.sketch is not None
-    timings, versions = dict(rollout.timings), dict(rollout.versions)
-    record: dict[str, object] = {}
-    for finding in (quality, judge, pigment):
-        timings |= finding.timings or {}
-        versions |= finding.versions or {}
-        record |= finding.record or {}
-    failed = next((one for one in (quality, judge, pigment) if one.reason is not None), NOT_ASKED)
-    return rollout.model_copy(
-        update={
-            **record,
-            "terms": {
-                "gate": 1.0,
-                "length": terms.length(len(rollout.sketch)),
-                "quality": quality.value,
-                "judge": judge.value,
-                "pigment": pigment.value,
-            },
-            "timings": timings,
-            "versions": versions,
-            "unscored_reason": failed.reason,
-            "unscored_detail": failed.detail,
-        }
-    )
 
 
 async def in_time(deadline: float, finding: Awaitable[Finding], reason: Reason) -> Finding:
@@ -391,20 +344,3 @@ async def in_time(deadline: float, finding: Awaitable[Finding], reason: Reason) 
             return await finding
     except TimeoutError:
         return Finding(reason=reason, detail=TOO_LATE)
-
-
-def mean_draw_strength(pool: Pool, count: int, shares: TierShares) -> float:
-    """The expectation of ``draw_strength`` over the draws of so many references, 0 to 1.
-
-    A draw's strength is a mean over its references, and within a tier every reference is drawn
-    equally often, so the expectation is the tiers' own means, weighted by their places.
-    """
-    places = pools.allocate(count, shares)
-    return (
-        sum(
-            number * pools.draw_strength(pool.tier(tier))
-            for tier, number in places.items()
-            if number
-        )
-        / count
-    )

@@ -16,9 +16,10 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.env import wire
-from watercolour.env.corridor import Corridor, Draw
+from watercolour.env.corridor import Corridor
 from watercolour.env.critique import critique
 from watercolour.env.demand import Announcements
+from watercolour.env.draws import Draw, Place
 from watercolour.env.metrics import Metrics
 from watercolour.env.models import PaintAction, PaintObservation, PaintState
 from watercolour.render.dispatcher import Closing
@@ -37,6 +38,7 @@ class _Episode:
     subject: str
     seed: int
     draw: Draw
+    place: Place
     return_image: bool
     revisions: int
     messages: tuple[str, str]
@@ -75,6 +77,9 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         return_image: bool = False,
         revisions: int = 0,
         client: str | None = None,
+        step: int | None = None,
+        group: int = 0,
+        index: int = 0,
         **_: Any,
     ) -> PaintObservation:
         """Begin an episode.
@@ -87,6 +92,9 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
             return_image: send the painting back with each observation.
             revisions: how often the policy may try again; 0 is one shot.
             client: sessions of one client share one turn in the render queue.
+            step: the optimizer step, by which a recipe's schedule and curriculum go; those of the
+                first step hold if None.
+            group, index: which prompt group of the step, and which place in it.
             _: OpenEnv hands on whatever a client's reset names; what is unknown is ignored, so
                 that a data set's other columns do no harm.
 
@@ -99,6 +107,11 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         if references is not None:
             references = whole("references", references, 1, MOST_REFERENCES)
         subject = subject or spec.prompts.subjects[seed % len(spec.prompts.subjects)]
+        place = Place(
+            -1 if step is None else whole("step", step, -1, 2**31 - 1),
+            whole("group", group, 0, 2**31 - 1),
+            whole("index", index, 0, 2**31 - 1),
+        )
         system, user = task(subject, prompt.preset(spec.prompts.system, spec.model.id))
         name = episode_id or str(uuid.uuid4())
         self._submitted = 0
@@ -107,7 +120,8 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
             client=client or name,
             subject=subject,
             seed=seed,
-            draw=corridor.draw(seed, references),
+            draw=corridor.draw(seed, references, place.step),
+            place=place,
             return_image=bool(return_image),
             revisions=whole("revisions", revisions, 0, MOST_REVISIONS),
             messages=(system, user),
@@ -123,10 +137,14 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
         return_image: bool = False,
         revisions: int = 0,
         client: str | None = None,
+        step: int | None = None,
+        group: int = 0,
+        index: int = 0,
         **_: Any,
     ) -> PaintObservation:
         """As :meth:`reset`, which waits for nothing."""
-        return self.reset(seed, episode_id, subject, references, return_image, revisions, client)
+        given = (seed, episode_id, subject, references, return_image, revisions, client)
+        return self.reset(*given, step, group, index)
 
     def step(
         self, action: PaintAction, timeout_s: float | None = None, **_: Any
@@ -177,6 +195,7 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
                 seed=episode.seed,
                 draw=episode.draw,
                 client=episode.client,
+                place=episode.place,
             )
         except Closing:
             # Its client asks the environment that comes next.

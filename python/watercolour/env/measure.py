@@ -53,28 +53,34 @@ class Scoring:
     """Asks the scorer once for every painting."""
 
     def __init__(self, scorer: ScoreClient, prompt: str) -> None:
-        """Always send ``prompt``, never a rollout's subject: naming it inverts the low end."""
+        """Send ``prompt`` for quality, never a rollout's subject: naming it inverts the low end."""
         self._scorer = scorer
         self._prompt = prompt
         self._scores: Once[Score] = Once(SCORES)
 
-    async def quality(self, key: str, painting: bytes) -> Finding:
-        """The term quality, and mu for the record.
+    async def quality(
+        self, key: str, painting: bytes, *, marks: tuple[str, ...] = (), subject: str = ""
+    ) -> Finding:
+        """The term quality; mu and marks for the record.
 
         Args:
             key: what equal paintings share.
             painting: PNG.
+            marks: single marks that are asked for besides.
+            subject: what was to be painted. Whoever gives marks must know it: some are for how far
+                the painting shows that.
         """
+        prompt = f"a loose watercolour of {subject}" if marks else self._prompt
         began = time.perf_counter()
         asked = False
 
         async def ask() -> Score:
             nonlocal asked
             asked = True
-            return await self._scorer.score(painting, self._prompt)
+            return await self._scorer.score(painting, prompt, marks)
 
         try:
-            score = await self._scores.get(key, ask)
+            score = await self._scores.get(f"{key} {prompt} {marks}", ask)
             value = terms.quality(score.mu)
         except InfrastructureError as error:
             return Finding(reason=Reason.SCORER_UNAVAILABLE, detail=error.message)
@@ -82,7 +88,7 @@ class Scoring:
             return Finding(reason=Reason.SCORER_UNAVAILABLE, detail=f"the scorer sent {error}")
         return Finding(
             value=value,
-            record={"mu": score.mu},
+            record={"mu": score.mu, "marks": dict(score.marks)},
             timings={"score": time.perf_counter() - began} if asked else None,
             versions={"scorer": f"{score.backend}/{score.version}"},
         )

@@ -33,7 +33,9 @@ class PaintObservation(Observation):
 
     seed: int = 0
     references: list[str] = Field(default_factory=list)
+    reference_strengths: list[float] = Field(default_factory=list)
     draw_strength: float | None = None
+    mean_draw_strength: float | None = None
     sketch: str | None = None
     violations: list[dict[str, Any]] = Field(default_factory=list)
     gate_passed: bool | None = None
@@ -43,10 +45,13 @@ class PaintObservation(Observation):
     paint_fraction: float | None = None
     pigment_share: float | None = None
     shapes: int | None = None
+    heaviest_shape: float | None = None
     js_errors: list[str] = Field(default_factory=list)
     votes: list[dict[str, Any]] = Field(default_factory=list)
     terms: dict[str, float | None] = Field(default_factory=dict)
+    weights: dict[str, float] = Field(default_factory=dict)
     mu: float | None = None
+    marks: dict[str, float | None] = Field(default_factory=dict)
     reward_adjusted: float | None = None
     unscored_reason: str | None = None
     unscored_detail: str = ""

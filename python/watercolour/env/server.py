@@ -34,7 +34,7 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
-from watercolour.env import checks
+from watercolour.env import checks, draws
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
 from watercolour.env.environment import PaintEnvironment
@@ -50,6 +50,9 @@ from watercolour.sketch import exports, prompt
 
 log = logs.get(__name__)
 
+#: The scorer's backend that gives marks.
+VLM_MARK = "vlm-mark"
+
 #: Seconds in which a neighbour has to answer a readiness check.
 READY_TIMEOUT_SECONDS = 2.0
 
@@ -59,11 +62,11 @@ class Neighbours:
     """Whom the environment talks to.
 
     Attributes:
-        renderers: base URLs; at least one, or else ``dns``.
+        renderers: base URLs; at least one, or else ``dns``, unless the recipe has nothing painted.
         dns: host name and port that stand for all renderers that there are; the neighbours then
             live in a cluster, where each of them may be away for a while.
-        scorer: base URL; None when the recipe gives quality no weight.
-        judge: base URL; None when the recipe gives the judge no weight.
+        scorer: base URL; None when no term of the recipe needs it.
+        judge: base URL; None when no term of the recipe needs it.
         judge_key: bearer token for the judge.
         stand_in: base URL of the embedded judge that the specification asks for as a fallback.
         verdicts: file in which the judge's verdicts outlive this process.
@@ -108,23 +111,34 @@ def neighbours(
             recipe gives its term weight.
     """
     recipe = recipes.get(spec.recipe)
-    if not renderers and dns is None:
+    if not renderers and dns is None and recipe.paints:
         remedy = "Name at least one by its URL, or all by --renderers-dns."
         raise _invalid("--renderer", None, "no renderer is named", remedy)
-    found: dict[str, str | None] = {"quality": None, "judge": None}
-    for term, room, backend, url in (
-        ("quality", "scorer", spec.scorer.backend, scorer or spec.scorer.endpoint),
-        ("judge", "judge", spec.judge.backend, judge or spec.judge.endpoint),
+    found: dict[str, str | None] = {"scorer": None, "judge": None}
+    if spec.scorer.backend != VLM_MARK and (marked := recipe.asks("marks")):
+        raise _invalid(
+            "spec.scorer.backend",
+            spec.scorer.backend,
+            f"recipe {recipe.name} weighs {', '.join(marked)}, and that backend gives no marks",
+            f"Set it to {VLM_MARK}, or take those weights away.",
+        )
+    for room, backend, url, asking in (
+        (
+            "scorer",
+            spec.scorer.backend,
+            scorer or spec.scorer.endpoint,
+            recipe.asks("scorer", "marks"),
+        ),
+        ("judge", spec.judge.backend, judge or spec.judge.endpoint, recipe.asks("judge")),
     ):
-        if not recipe.needs(term):
+        if not asking:
             continue
-        weight = recipe.weights[term]
         if backend == "none":
             raise _invalid(
                 f"spec.{room}.backend",
                 backend,
-                f"recipe {recipe.name} gives {term} the weight {weight:g}",
-                f"Choose another backend, or set spec.recipe.weights.{term} to 0.",
+                f"recipe {recipe.name} weighs {', '.join(asking)}",
+                f"Choose another backend, or set spec.recipe.weights.{asking[0]} to 0.",
             )
         if url is None:
             raise _invalid(
@@ -133,14 +147,14 @@ def neighbours(
                 f"recipe {recipe.name} needs a {room} and none is named",
                 f"Set it, or start with --{room} URL.",
             )
-        found[term] = url
+        found[room] = url
     # The embedded scorer judges as well, so it is who stands in.
     stand_in = None
     if found["judge"] is not None and spec.judge.fallback == judges.EMBEDDED:
         stand_in = scorer or spec.scorer.endpoint
     return Neighbours(
         tuple(renderers),
-        found["quality"],
+        found["scorer"],
         found["judge"],
         judge_key,
         dns,
@@ -183,7 +197,9 @@ async def opened(
             for room, url in (("scorer", near.scorer), ("judge", near.judge))
             if url is not None
         }
-        find = None if near.dns is None else discover.by_dns(*near.dns)
+        find = _nobody if not near.renderers else None
+        if near.dns is not None:
+            find = discover.by_dns(*near.dns)
         # A rollout waits for as long as its client does.
         renderers = await stack.enter_async_context(
             Dispatcher(near.renderers, find=find, wait_s=None, absence_s=None, hedge_s=near.hedge_s)
@@ -210,6 +226,11 @@ async def opened(
         yield Opened(Corridor(spec, rooms), renderers, http, present)
 
 
+async def _nobody() -> frozenset[str] | None:
+    """The renderers of a recipe that has nothing painted."""
+    return frozenset()
+
+
 def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     """The server's application; its lifespan opens and closes everything.
 
@@ -221,9 +242,11 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     exports.allowed(spec.recipe.gate)
     prompt.preset(spec.prompts.system, spec.model.id)
     references = spec.references
-    rated = None if near.judge is None else pool.load(references.pool)
+    recipe = recipes.get(spec.recipe)
+    compares = recipe.asks("judge", "references")
+    rated = pool.load(references.pool) if compares else None
     if rated is not None:
-        pool.draw(rated, spec.seed, references.per_rollout, references.tier_shares)
+        draws.require(rated, recipe, references, spec.seed)
     metrics, announcements = Metrics(), Announcements()
 
     # Replies outlive a session's idle time when their client's patience does.
@@ -266,7 +289,8 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
         return {
             "queued": now.renderers.queued,
             "inflight": now.renderers.inflight,
-            "announced": announcements.total,
+            # Renderers start for what is announced, and nothing may be painted at all.
+            "announced": announcements.total if now.corridor.recipe.paints else 0,
             **{room: presence.demand for room, presence in now.present.items()},
         }
 

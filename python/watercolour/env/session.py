@@ -37,6 +37,7 @@ class Task:
         seed: the group's draw seed.
         references: how many to compare with; the run's number if None.
         return_image: bring the painting back.
+        step, group, index: where in its run the rollout stands.
     """
 
     client: str
@@ -44,6 +45,9 @@ class Task:
     seed: int
     references: int | None = None
     return_image: bool = True
+    step: int = -1
+    group: int = 0
+    index: int = 0
 
 
 async def opened(url: str, timeout_s: float) -> ClientConnection:
@@ -72,6 +76,9 @@ async def begin(socket: ClientConnection, task: Task, timeout_s: float) -> str:
         "subject": task.subject,
         "seed": task.seed,
         "return_image": task.return_image,
+        "step": task.step,
+        "group": task.group,
+        "index": task.index,
     }
     if task.references is not None:
         wanted["references"] = task.references

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from watercolour.api.rollout import Rollout
-from watercolour.reward.recipes import TERMS, Recipe
+from watercolour.reward import catalogue
+from watercolour.reward.recipe import Recipe
 
 #: Reward below which the published analysis counts a painting as a failure.
 BAD = 0.3
@@ -36,20 +37,37 @@ class Part:
 
 
 def parts(recipe: Recipe, rollout: Rollout) -> tuple[Part, ...]:
-    """The terms of an admitted rollout, in the order of the recipe's tables.
+    """The terms of an admitted rollout, in the order of the tables.
+
+    Those come that the recipe weighs at the rollout's step, and those that were found out besides.
 
     Args:
-        recipe: the run's, or another one; made for the rollout's subject here.
+        recipe: the run's, or another one; made for the rollout's step and subject here.
         rollout: one whose gate has decided.
     """
-    own = recipe.of(rollout.subject)
+    own = of_rollout(recipe, rollout)
     found: list[Part] = []
-    for term in TERMS:
-        weight = own.weights[term]
+    for term in catalogue.ordered({"gate", *own.terms, *rollout.terms}):
+        weight = own.weight(term)
         value = 1.0 if term == "gate" and rollout.gate_passed else rollout.terms.get(term)
         adds = 0.0 if weight == 0 else None if value is None else own.worth(term, value)
         found.append(Part(term, value, weight, adds, _words(term, rollout)))
     return tuple(found)
+
+
+def of_rollout(recipe: Recipe, rollout: Rollout) -> Recipe:
+    """The recipe as it is at a rollout's step, for its subject and for its group.
+
+    In a group with one painting alone there is no diversity: the run left the term out there for
+    every member, and so does whoever counts again.
+    """
+    own = recipe.at(rollout.step).of(rollout.subject)
+    left_out = [
+        term
+        for term in own.asks("group")
+        if rollout.weights and term not in rollout.weights and rollout.terms.get(term) is None
+    ]
+    return own.without(*left_out)
 
 
 def reward(recipe: Recipe, rollout: Rollout) -> float | None:
@@ -59,7 +77,7 @@ def reward(recipe: Recipe, rollout: Rollout) -> float | None:
     """
     if rollout.gate_passed is None:
         return None
-    return recipe.of(rollout.subject).combine(rollout.terms, rollout.gate_passed)
+    return of_rollout(recipe, rollout).combine(rollout.terms, rollout.gate_passed)
 
 
 def _words(term: str, rollout: Rollout) -> str:
@@ -70,10 +88,12 @@ def _words(term: str, rollout: Rollout) -> str:
             return f"{len(rollout.sketch):,} characters"
         case "quality" if rollout.mu is not None:
             return f"mu {rollout.mu:+.2f}"
-        case "judge" if rollout.votes:
+        case "judge" | "utility" if rollout.votes:
             return ", ".join(f"{vote.reference} {_outcome(vote.value)}" for vote in rollout.votes)
         case "pigment" if rollout.pigment_share is not None:
             return f"{rollout.pigment_share:.0%} of the paint is in the subject's colours"
+        case "area" if rollout.heaviest_shape is not None:
+            return f"the heaviest shape takes {rollout.heaviest_shape:.0%} of the sheet"
         case _:
             return ""
 

@@ -1,13 +1,17 @@
-"""The terms of the reward: pure functions, each 0 to 1.
+"""The formulas of the terms: pure functions of numbers, each 0 to 1.
 
-The figures, save for the pigment's, are those of "Training a coding model to paint watercolours
-with TRL and OpenEnv" (2026), where they were in use, measured and published.
+The figures of length, quality and judge are those of "Training a coding model to paint watercolours
+with TRL and OpenEnv" (2026), where they were in use, measured and published. The others are ours;
+each says how its figures were found. :mod:`watercolour.reward.catalogue` says what the terms are
+read from.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from watercolour.api.rollout import Vote
 
@@ -24,6 +28,31 @@ QUALITY_SCALE = 4.0
 #: have a median share of 0.80 (hibiscus, for their red throats) to 1, by subject, and cover 0.09 of
 #: the sheet or more.
 FULL_SHARE, FULL_COVERAGE = 0.85, 0.05
+
+#: Calls of ``brush.fill`` that earn all there is, and none. Sketches of the shipped policy have 4
+#: or 5, and 8 fit into its replies.
+WANTED_FILLS = 8
+
+#: The four ways in which p5.brush makes a watercolour of an outline.
+WATERCOLOUR = frozenset({"fill", "fillBleed", "fillTexture", "vertex"})
+
+#: Share of the sheet, times opacity, that one shape may have, and at which nothing is left. Of the
+#: pool's loved sketches the heaviest shape has 0.02 to 0.15.
+SHAPE_BOUND, SHAPE_LIMIT = 0.15, 0.45
+
+#: Numbers of two shapes are the same within this many pixels, or this share of the number.
+SAME_PIXELS, SAME_SHARE, SAME_LEAST = 2.0, 0.02, 0.02
+
+#: Distance of looks at which two paintings are wholly different: the median between two paintings
+#: of one subject in the built-in pool.
+DIFFERENT = 0.37
+
+#: Distances of handling that earn all there is, and none. From the pool's loved paintings, loved
+#: ones have a median of 0.040, okay ones of 0.048 and poor ones of 0.079.
+LIKE, UNLIKE = 0.035, 0.125
+
+#: Deviation of a painting's strength before anybody has judged it, in log-odds: that of the pool.
+PRIOR_DEVIATION = 2.0
 
 
 def length(characters: int) -> float:
@@ -94,3 +123,136 @@ def judge(votes: Iterable[Vote]) -> float | None:
     """The share of comparisons won, 0 to 1; None when no reference could be resolved."""
     values = [vote.value for vote in votes if vote.value is not None]
     return sum(values) / len(values) if values else None
+
+
+def utility(votes: Iterable[Vote], strengths: Mapping[str, float]) -> float | None:
+    """The share of wins that a painting would have against an average okay one; 0 to 1.
+
+    Its Bradley-Terry strength t is the likeliest one, given whom it won against and lost to: it
+    maximises the sum over the references of v log s(t - r) + (1 - v) log s(r - t), less
+    t^2 / (2 * 2^2), with the vote v (1, 0.5, 0), the reference's strength r and the logistic s. The
+    value is s(t). Unlike the share of wins it does not depend on how strong the draw was. The
+    prior keeps it finite for one that won or lost throughout.
+
+    Args:
+        votes: one a reference; those without a value are left out.
+        strengths: of the references, in log-odds, the okay tier's mean being 0.
+
+    Returns:
+        None when no reference with a strength could be resolved.
+    """
+    known = [
+        (vote.value, strengths[vote.reference])
+        for vote in votes
+        if vote.value is not None and vote.reference in strengths
+    ]
+    if not known:
+        return None
+    strength = 0.0
+    for _ in range(50):
+        expected = [_logistic(strength - other) for _, other in known]
+        slope = sum(value - chance for (value, _), chance in zip(known, expected, strict=True))
+        slope -= strength / PRIOR_DEVIATION**2
+        curve = sum(chance * (1 - chance) for chance in expected) + 1 / PRIOR_DEVIATION**2
+        # Never further than is safe for Newton's method on this curve.
+        strength += max(-1.0, min(1.0, slope / curve))
+        if abs(slope) < 1e-9:
+            break
+    return _logistic(strength)
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+def fills(count: int, wanted: int = WANTED_FILLS) -> float:
+    """How near a sketch is to the wanted number of fill calls; 0 to 1.
+
+    Rises evenly from 0 without one to 1 at ``wanted``, and falls to 0 at twice as many.
+    """
+    return max(0.0, 1.0 - abs(count - wanted) / wanted)
+
+
+def chance(*parts: int) -> float:
+    """A number from 0 to 1 that depends on nothing but the parts: SHA-256, uniformly spread."""
+    digest = hashlib.sha256("/".join(map(str, ("chance", *parts))).encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def brush(methods: Iterable[str]) -> float:
+    """How far a sketch uses what p5.brush is for; 0 to 1.
+
+    The share of the four ways by which it makes a watercolour: fill, bleed, texture, and outlines
+    of the sketch's own.
+    """
+    return len(WATERCOLOUR.intersection(methods)) / len(WATERCOLOUR)
+
+
+def area(heaviest: float) -> float:
+    """Whether no single shape takes the sheet; 0 to 1.
+
+    1 up to 0.15, then falling evenly to 0 at 0.45. A wash so pale that the paper shines through may
+    be as wide as it likes.
+
+    Args:
+        heaviest: of all shapes the greatest share of the sheet times opacity, 0 to 1.
+    """
+    return max(0.0, min(1.0, (SHAPE_LIMIT - heaviest) / (SHAPE_LIMIT - SHAPE_BOUND)))
+
+
+def repetition(shapes: Sequence[str]) -> float:
+    """Whether a sketch's shapes are its own and not copies of one another; 0 to 1.
+
+    1 when no shape repeats an earlier one, 0 when every second one does. A shape repeats another
+    when both are written alike and none of their numbers differ by more than 2 pixels (of small
+    numbers: by more than 2 % or 0.02), so that shifting a petal by a hair does not make it new.
+
+    Args:
+        shapes: as written, without blanks.
+    """
+    if not shapes:
+        return 0.0
+    seen: dict[str, list[tuple[float, ...]]] = {}
+    repeated = 0
+    for shape in shapes:
+        numbers = tuple(float(found) for found in _NUMBER.findall(shape))
+        earlier = seen.setdefault(_NUMBER.sub("#", shape), [])
+        if any(_same(numbers, one) for one in earlier):
+            repeated += 1
+        else:
+            earlier.append(numbers)
+    return max(0.0, 1.0 - 2.0 * repeated / len(shapes))
+
+
+_NUMBER = re.compile(r"(?<![\w.#])-?(?:\d+\.?\d*|\.\d+)(?![\w])")
+
+
+def _same(one: Sequence[float], two: Sequence[float]) -> bool:
+    return all(
+        abs(a - b) <= max(SAME_LEAST, min(SAME_PIXELS, SAME_SHARE * max(abs(a), abs(b))))
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def diversity(distances: Sequence[float]) -> float:
+    """How unlike a painting is to the others of its group; 0 to 1.
+
+    The mean distance of its look from theirs, as a share of the distance between two paintings of
+    one subject in the built-in pool (0.37); 1 from there on.
+
+    Args:
+        distances: of looks, each 0 to 1; at least one.
+    """
+    return min(1.0, sum(distances) / len(distances) / DIFFERENT)
+
+
+def perceptual(distances: Sequence[float]) -> float:
+    """How far a painting is handled like good ones; 0 to 1.
+
+    1 up to a mean distance of 0.035 from the references, falling evenly to 0 at 0.125.
+
+    Args:
+        distances: of handling, each 0 to 1; at least one.
+    """
+    mean = sum(distances) / len(distances)
+    return max(0.0, min(1.0, (UNLIKE - mean) / (UNLIKE - LIKE)))

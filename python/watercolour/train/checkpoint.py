@@ -44,6 +44,8 @@ class Memory:
     """Wholly unscored steps in a row."""
     seconds: float = 0.0
     """Spent in training, over all attempts."""
+    recipe: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """All that decided the rewards, flat; empty in checkpoints that do not say."""
 
 
 def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory: Memory) -> Path:
@@ -84,6 +86,7 @@ def _write_memory(folder: Path, memory: Memory) -> None:
         "best": memory.best is not None,
         "unscored_steps": memory.unscored_steps,
         "seconds": memory.seconds,
+        "recipe": dict(memory.recipe),
     }
     write_text(folder / MEMORY, json.dumps(plain, indent=1))
     if memory.best is not None:
@@ -98,6 +101,7 @@ def read_memory(folder: Path) -> Memory:
         best=load_file(folder / BEST) if plain["best"] else None,
         unscored_steps=plain["unscored_steps"],
         seconds=plain["seconds"],
+        recipe=plain.get("recipe", {}),
     )
 
 

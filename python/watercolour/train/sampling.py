@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -52,21 +53,23 @@ def uniforms(seeds: Sequence[int], length: int) -> Tensor:
 def choose(logits: Tensor, chance: Tensor, sampling: Decoding) -> tuple[Tensor, Tensor]:
     """Draw one token a row by inverting the cumulative distribution.
 
-    The order is temperature, then top-k, then top-p among what top-k left, as transformers has
-    it. The log-probabilities are the policy's own, at the sampling temperature and before any
-    truncation, so they compare with what the trainer computes.
+    The order is bias, temperature, then top-k, then top-p among what top-k left, as transformers
+    has it. The log-probabilities are the policy's own, at the sampling temperature and before any
+    bias or truncation, so they compare with what the trainer computes.
 
     Args:
         logits: (rows, vocabulary).
         chance: (rows,) uniform numbers in [0, 1).
-        sampling: temperature, top-p and top-k.
+        sampling: bias, temperature, top-p and top-k.
 
     Returns:
         Tokens (rows,) and their natural log-probabilities (rows,).
     """
-    scaled = logits.float()
+    own = scaled = logits.float()
+    if sampling.bias:
+        scaled = own + _bias(sampling.bias, own.shape[-1], own.device)
     if sampling.temperature != 1:
-        scaled = scaled / sampling.temperature
+        own, scaled = own / sampling.temperature, scaled / sampling.temperature
     size = scaled.shape[-1]
     kept = min(sampling.top_k, size) if sampling.top_k else size
     values, indices = scaled.topk(kept, sorted=True)
@@ -81,5 +84,14 @@ def choose(logits: Tensor, chance: Tensor, sampling: Decoding) -> tuple[Tensor, 
     last = (mass > 0).sum(-1, keepdim=True) - 1
     place = torch.minimum(place, last)
     tokens = indices.gather(-1, place).squeeze(-1)
-    log_probabilities = values.gather(-1, place).squeeze(-1) - scaled.logsumexp(-1)
+    log_probabilities = own.gather(-1, tokens.unsqueeze(-1)).squeeze(-1) - own.logsumexp(-1)
     return tokens, log_probabilities
+
+
+@lru_cache(4)
+def _bias(bias: tuple[tuple[int, float], ...], size: int, device: torch.device) -> Tensor:
+    """The bias of every token of the vocabulary; made once, so that a CUDA graph may hold it."""
+    whole = torch.zeros(size, device=device)
+    for token, value in bias:
+        whole[token] += value
+    return whole

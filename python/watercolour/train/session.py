@@ -15,7 +15,12 @@ import torch
 from datasets import Dataset
 
 from watercolour import logs
-from watercolour.api.errors import InfrastructureError, InterruptedRun, WatercolourError
+from watercolour.api.errors import (
+    InfrastructureError,
+    InputError,
+    InterruptedRun,
+    WatercolourError,
+)
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
 from watercolour.api.trainer import decoding

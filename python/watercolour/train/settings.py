@@ -14,8 +14,9 @@ from watercolour.api.errors import InputError
 from watercolour.api.policy import BUILTIN
 from watercolour.api.reasons import Reason
 from watercolour.api.rules import OWNED_BY_SPEC
-from watercolour.api.spec import RunSpec
+from watercolour.api.spec import Kl, RunSpec
 from watercolour.api.trainer import decoding
+from watercolour.reward import recipes
 from watercolour.train.batches import Batches
 
 
@@ -42,7 +43,7 @@ def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOC
         "lr_scheduler_type": trainer.lr_scheduler,
         "warmup_steps": trainer.warmup_steps,
         "scale_rewards": trainer.scale_rewards,
-        "beta": trainer.beta,
+        "beta": beta(spec),
         "max_steps": trainer.steps,
         "num_generations": batches.group_size,
         "num_iterations": batches.reuse,
@@ -83,6 +84,19 @@ def learning_rate(spec: RunSpec) -> float:
     if spec.trainer.learning_rate is not None:
         return spec.trainer.learning_rate
     return 1e-3 if is_builtin(spec) else 5e-5
+
+
+def kl(spec: RunSpec) -> Kl | None:
+    """The KL term's weight by step, from the recipe; None where the specification sets one."""
+    found = recipes.get(spec.recipe).kl
+    is_nothing = found is None or max(found.start, found.end) == 0
+    return None if is_nothing or spec.trainer.beta > 0 else found
+
+
+def beta(spec: RunSpec) -> float:
+    """The greatest weight that the KL term has in any step."""
+    by_step = kl(spec)
+    return spec.trainer.beta if by_step is None else max(by_step.start, by_step.end)
 
 
 def is_builtin(spec: RunSpec) -> bool:

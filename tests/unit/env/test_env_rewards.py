@@ -12,7 +12,7 @@ from tests.unit.env.edges import PAINTING, another, reply
 from tests.unit.env.world import World, ask, env, listening, scrape
 
 from watercolour.api.reasons import Reason, ViolationCode
-from watercolour.env import corridor
+from watercolour.env import record
 from watercolour.env.client import EnvClient
 
 pytestmark = pytest.mark.usefixtures("brisk")
@@ -214,7 +214,7 @@ async def test_a_fault_of_ours_is_unscored_and_says_so(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(corridor.terms, "length", broken)
+    monkeypatch.setattr(record.terms, "length", broken)
     async with env(world.spec(), world) as client:
         rollout = await ask(client)
     assert rollout.reward is None
