@@ -1,6 +1,7 @@
 """The operator with 1,000 runs on a real API server: memory, CPU, calls, reaction, start latency.
 
-KWOK plays nodes and pods, so every run has its trainer, environment and scorer running. Measured:
+KWOK plays nodes and pods, so every run has its trainer, environment, scorer and a renderer running,
+and none of them is let go. Measured:
 
 * start latency: from apply to the last child created, by the API server's own audit log, with an
   operator that is otherwise idle;
@@ -8,7 +9,7 @@ KWOK plays nodes and pods, so every run has its trainer, environment and scorer 
 * reaction: from the moment at which a bare watcher hears of a change (a run's specification, a
   pod's readiness) to the one at which it hears of the operator's answer in the run's status.
 
-    .venv/bin/python bench/operator_scale.py [--runs 1000] [--seconds 120] [--reactions 100]
+    .venv/bin/python bench/operator_scale.py [--runs 1000] [--starts 100] [--seconds 120]
 """
 
 from __future__ import annotations
@@ -49,6 +50,12 @@ LIMITS = {
     "start_p99_s": 1.0,
 }
 PROGRESS = {"step": 1, "steps": 3}
+LOAD = {"slots": 2, "busy": 0, "draining": False}
+#: Every part of a run stays awake, so that no run falls asleep while nothing is to change.
+AWAKE: Json = {
+    "renderers": {"scaling": {"min": 1, "max": 2}},
+    "scorer": {"idleTimeoutSeconds": 86_400},
+}
 DEMAND = {"queued": 0, "inflight": 0, "announced": 0}
 #: Seconds after which nothing is left of the filling but what each run costs in any minute.
 SETTLE_SECONDS = 60.0
@@ -98,11 +105,17 @@ def world(runs: int) -> Iterator[World]:
 
 
 def add_run(here: World, name: str) -> None:
-    """A volume, what its pods say, and the run; applied by a user of its own."""
+    """The run, applied by a user of its own, and all that it needs."""
+    ready(here, name)
+    here.api.create(harness.run(name, **AWAKE), NAMESPACE)
+
+
+def ready(here: World, name: str) -> None:
+    """A volume, and what the run's pods say."""
     harness.volume(here.api, NAMESPACE, name)
     here.answers.say(name, "trainer", "/progress", PROGRESS)
     here.answers.say(name, "env", "/v1/demand", DEMAND)
-    here.api.create(harness.run(name), NAMESPACE)
+    here.answers.say(name, "renderers", "/v1/load", LOAD)
 
 
 def running(count: int) -> Callable[[list[Json]], bool]:
@@ -115,11 +128,9 @@ def start_latencies(here: World, count: int) -> list[float]:
     begun: dict[str, float] = {}
     for number in range(count):
         name = f"start-{number:03}"
-        harness.volume(here.api, NAMESPACE, name)
-        here.answers.say(name, "trainer", "/progress", PROGRESS)
-        here.answers.say(name, "env", "/v1/demand", DEMAND)
+        ready(here, name)
         begun[name] = time.time()
-        here.api.create(harness.run(name), NAMESPACE)
+        here.api.create(harness.run(name, **AWAKE), NAMESPACE)
         here.api.until_one(
             "WatercolourRun", name, NAMESPACE, lambda run: harness.phase(run) == "Running"
         )
@@ -255,11 +266,11 @@ def p99(values: list[float]) -> float:
     return quantiles(values, n=100, method="inclusive")[98]
 
 
-def measure(runs: int, window: float, reactions: int) -> dict[str, float]:
+def measure(runs: int, starts_of: int, window: float, reactions: int) -> dict[str, float]:
     """All figures, in the order in which they disturb each other least."""
     with world(runs) as here:
         print("start latency, idle operator")
-        starts = start_latencies(here, min(100, runs // 2))
+        starts = start_latencies(here, min(starts_of, runs // 2))
         print(f"filling up to {runs} runs")
         names = [f"run-{number:04}" for number in range(runs - len(starts))]
         filling = time.monotonic()
@@ -297,10 +308,11 @@ def main() -> None:
     """Measure, and print a table and a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--reactions", type=int, default=100)
     args = parser.parse_args()
-    figures = measure(args.runs, args.seconds, args.reactions)
+    figures = measure(args.runs, args.starts, args.seconds, args.reactions)
     print(f"{'figure':24} {'measured':>10} {'limit':>8}")
     for name, value in figures.items():
         limit = LIMITS.get(name)
