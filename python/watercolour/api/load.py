@@ -33,6 +33,17 @@ def run(path: Path | str, overrides: Mapping[str, str] | None = None) -> Waterco
     return from_dict(_yaml().mapping(_read(path, source), source), overrides, source=source)
 
 
+def recipe(path: Path) -> dict[str, Any]:
+    """What a recipe's file holds: the fields of ``spec.recipe``, checked.
+
+    Raises:
+        InputError: the file cannot be read, is not YAML or breaks a rule (InvalidSpec).
+    """
+    found = _yaml().mapping(_read(path, str(path)), str(path))
+    from_dict({"metadata": {"name": "recipe"}, "spec": {"recipe": found}}, source=str(path))
+    return found
+
+
 def from_dict(
     data: Mapping[str, Any],
     overrides: Mapping[str, str] | None = None,

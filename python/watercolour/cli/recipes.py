@@ -1,17 +1,22 @@
-"""Commands on recipes: list, show, explain, recount."""
+"""Commands on recipes: list, show, terms, explain, recount."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from watercolour.cli import root
 
 if TYPE_CHECKING:
+    from watercolour.api.rollout import Rollout
     from watercolour.gallery.record import Entry, RunRecord
-    from watercolour.reward.recipes import Recipe
+    from watercolour.reward.gain import Decomposition
+    from watercolour.reward.recipe import Recipe
+
+#: Files that hold a recipe, by their ends.
+FILES = (".yaml", ".yml", ".json")
 
 
 @root.cli.group()
@@ -23,43 +28,137 @@ def recipe() -> None:
 @root.as_json
 def recipe_list(json_: bool) -> None:
     """List the recipes and their weights."""
-    from watercolour.reward.recipes import RECIPES, TERMS
+    from watercolour.reward.recipes import RECIPES
 
     if json_:
         root.print_json({"recipes": {name: dict(one.weights) for name, one in RECIPES.items()}})
         return
-    click.echo(f"{'':10}" + "".join(f"{term:>9}" for term in TERMS) + "   failed gate")
+    click.echo(f"{'':21}{'failed gate':>12}  weights")
     for name, one in RECIPES.items():
-        weights = "".join(f"{one.weights[term] or '-':>9}" for term in TERMS)
-        click.echo(f"{name:10}{weights}   {one.failed_gate:>11g}")
+        worth = f"{one.failed_gate:g}" if one.gated else "-"
+        click.echo(f"{name:21}{worth:>12}  {_weights(one.weights)}")
+
+
+@recipe.command("terms")
+@root.as_json
+def recipe_terms(json_: bool) -> None:
+    """List the terms that a recipe may weigh: the shipped ones, and those of packages."""
+    from watercolour.reward import catalogue
+
+    found = [catalogue.find(name) for name in catalogue.names()]
+    if json_:
+        told = ("name", "meaning", "unit", "source")
+        root.print_json(
+            {
+                "terms": [
+                    {name: getattr(term, name) for name in told} | {"needs": sorted(term.needs)}
+                    for term in found
+                ]
+            }
+        )
+        return
+    for term in found:
+        needs = ", ".join(sorted(term.needs)) or "the sketch alone"
+        click.echo(f"{term.name}, 0 to 1: {term.meaning}")
+        click.echo(f"    unit {term.unit}; needs {needs}; source: {term.source}\n")
 
 
 @recipe.command("show")
 @click.argument("name")
 @root.as_json
 def recipe_show(name: str, json_: bool) -> None:
-    """Say what the terms of the recipe NAME are, and what each weighs."""
+    """Say what the terms of a recipe are, and what each weighs, step by step.
+
+    NAME is a shipped recipe, or a YAML file with the fields of spec.recipe.
+
+    \b
+    watercolour recipe show hybrid
+    watercolour recipe show my-recipe.yaml
+    """
+    from watercolour.reward.recipe import plain
+
+    found = resolved(name)
+    least, most = found.range
+    if json_:
+        told = {"name": found.name, "weights": dict(found.weights), "range": [least, most]}
+        root.print_json({**told, "about": found.about, "all": plain(found)})
+        return
+    refused = f"a refused sketch earns {least:g}" if found.gated else "the gate decides nothing"
+    click.echo(f"{found.name}: a reward from {least:g} to {most:g}; {refused}.")
+    for line in _said(found):
+        click.echo(line)
+    click.echo()
+    _show_terms(found)
+    _show_steps(found)
+
+
+def _said(found: Recipe) -> list[str]:
+    """What holds for the whole recipe, in sentences."""
+    said = [found.about] if found.about else []
+    if found.signed:
+        said.append("All terms but the gate count from -1 to 1.")
+    if not found.paints:
+        said.append("Nothing is painted: the static gate alone admits a sketch.")
+    else:
+        memory = f" and {found.memory_mib} MiB of memory" if found.memory_mib else ""
+        said.append(f"A sketch may use {found.cpu_budget_seconds:g} CPU seconds{memory}.")
+    return said
+
+
+def _show_terms(found: Recipe) -> None:
+    from watercolour.reward import catalogue
+
+    for term in found.terms:
+        weight = f"{found.weight(term):g}" if found.weight(term) else "later"
+        click.echo(f"  {term:20} {weight:>5}  {catalogue.find(term).meaning}")
+
+
+def _show_steps(found: Recipe) -> None:
+    """Schedule, curriculum and KL term, a line a stage."""
+    if found.schedule.stages:
+        way = "hold until the next stage" if found.schedule.between == "hold" else "move evenly"
+        click.echo(f"\nSchedule; between stages the weights {way}:")
+        for start, weights in ((0, found.weights), *found.schedule.stages):
+            click.echo(f"  from step {start:<5} {_weights(weights)}")
+    if found.curriculum:
+        click.echo("\nCurriculum; shares of the references' tiers:")
+        for start, shares in found.curriculum:
+            tiers = ", ".join(f"{tier} {one:g}" for tier, one in shares.model_dump().items() if one)
+            click.echo(f"  from step {start:<5} {tiers}")
+    if found.kl is not None:
+        click.echo(
+            f"\nKL term: weight {found.kl.start:g} to {found.kl.end:g} over {found.kl.steps} steps "
+            f"({found.kl.shape})."
+        )
+
+
+def _weights(weights: Any) -> str:
+    return ", ".join(f"{term} {weight:g}" for term, weight in weights.items() if weight)
+
+
+def fields(named: str) -> dict[str, Any]:
+    """The fields of ``spec.recipe`` for a shipped recipe's name, or those in a file."""
+    from watercolour.api import load
+
+    path = Path(named)
+    return load.recipe(path) if path.suffix in FILES or path.is_file() else {"name": named}
+
+
+def resolved(named: str) -> Recipe:
+    """The recipe of a name or of a file.
+
+    Raises:
+        InputError: there is none, or the file breaks a rule.
+    """
     from watercolour.api import spec
     from watercolour.reward import recipes
 
-    found = recipes.get(spec.Recipe(name=name))
-    least, most = found.range
-    if json_:
-        weights = dict(found.weights)
-        root.print_json({"name": name, "weights": weights, "range": [least, most]})
-        return
-    click.echo(f"{name}: a reward from {least:g} to {most:g}; a refused sketch earns {least:g}.")
-    if found.signed:
-        click.echo("All terms but the gate count from -1 to 1.")
-    click.echo()
-    for term, weight in found.weights.items():
-        if weight:
-            click.echo(f"  {term:8} {weight:5g}  {recipes.MEANINGS[term]}")
+    return recipes.get(spec.Recipe.model_validate(fields(named)))
 
 
 @recipe.command("explain")
 @click.argument("painting", type=click.Path(path_type=Path))
-@click.option("--recipe", "name", help="Another recipe's view; the run's own if unset.")
+@click.option("--recipe", "name", help="Another recipe, or its file; the run's own if unset.")
 @root.as_json
 def recipe_explain(painting: Path, name: str | None, json_: bool) -> None:
     """Say term by term how the reward of a PAINTING (or sketch) of a run came about.
@@ -77,7 +176,7 @@ def recipe_explain(painting: Path, name: str | None, json_: bool) -> None:
     found = record.read(folder)
     entry = _entry(found, place)
     used = _recipe(found, name)
-    rollout = entry.rollout
+    rollout = _filled(found, used, entry) if name else entry.rollout
     parts = explain.parts(used, rollout)
     reward = explain.reward(used, rollout)
     if json_:
@@ -90,18 +189,18 @@ def recipe_explain(painting: Path, name: str | None, json_: bool) -> None:
         f"{rollout.subject}; step {rollout.step}, group {rollout.group}, member {rollout.index}; "
         f"recipe {used.name}\n"
     )
-    click.echo(f"  {'term':8} {'value':>6} {'weight':>7} {'adds':>6}")
+    click.echo(f"  {'term':20} {'value':>6} {'weight':>7} {'adds':>6}")
     for part in parts:
         if part.weight or part.words:
             value, adds = _number(part.value), _number(part.adds)
-            line = f"  {part.term:8} {value:>6} {part.weight:>7.3g} {adds:>6}   {part.words}"
+            line = f"  {part.term:20} {value:>6} {part.weight:>7.3g} {adds:>6}   {part.words}"
             click.echo(line.rstrip())
-    click.echo(f"\n  {'reward':8} {'':6} {'':7} {_number(reward):>6}   {_verdict(entry, reward)}")
+    click.echo(f"\n  {'reward':20} {'':6} {'':7} {_number(reward):>6}   {_verdict(entry, reward)}")
 
 
 @recipe.command("recount")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--recipe", "name", help="Another recipe; the run's own if unset.")
+@click.option("--recipe", "name", help="Another recipe, or its file; the run's own if unset.")
 @click.option("--bad", default=0.3, show_default=True, help="A reward below it is a failure.")
 @root.as_json
 def recipe_recount(run: Path, name: str | None, bad: float, json_: bool) -> None:
@@ -111,40 +210,80 @@ def recipe_recount(run: Path, name: str | None, bad: float, json_: bool) -> None
     watercolour recipe recount runs/peony
     watercolour recipe recount runs/peony --recipe judge-led
     """
-    from dataclasses import asdict
-
     from watercolour.gallery import record
-    from watercolour.reward import explain
+    from watercolour.reward import explain, gain
 
     found = record.read(root.run_folder(run))
     used = _recipe(found, name)
-    steps = found.by_step()
-    values = {
-        step: [
-            value for entry in entries if (value := explain.reward(used, entry.rollout)) is not None
-        ]
-        for step, entries in steps.items()
-    }
+    values: dict[int, list[float]] = {}
+    for step, entries in found.by_step().items():
+        rollouts = [_filled(found, used, entry) if name else entry.rollout for entry in entries]
+        rewards = [explain.reward(used, rollout) for rollout in rollouts]
+        values[step] = [value for value in rewards if value is not None]
     scored = sum(len(each) for each in values.values())
-    gain = explain.gain(*explain.fifths(values), bad)
+    first, last = gain.fifths(list(values))
+    parts = [
+        gain.by_reward((value for step in steps for value in values[step]), bad)
+        for steps in (first, last)
+    ]
+    split = gain.decompose(*parts)
+    told = None if split is None else _told(split)
     if json_:
         counted = {"recipe": used.name, "rollouts": len(found.entries), "scored": scored}
-        root.print_json({**counted, "gain": None if gain is None else asdict(gain)})
+        root.print_json({**counted, "gain": told})
         return
     lost = len(found.entries) - scored
     click.echo(
         f"{found.name} under {used.name}: {scored} of {len(found.entries)} rollouts have a value"
         + (f"; {lost} lack a term that the recipe needs" if lost else "")
     )
-    if gain is None:
+    if told is None:
         click.echo("Neither fifth can be told.")
         return
-    click.echo(f"  first → last fifth      {gain.first:.3f} → {gain.last:.3f}")
-    click.echo(f"  rewards below {bad:<9g} {gain.bad_first:.0%} → {gain.bad_last:.0%}")
-    click.echo(f"  the gain                {gain.last - gain.first:+.3f}")
-    click.echo(f"    fewer bad paintings   {gain.fewer_bad:+.3f}")
-    click.echo(f"    better good ones      {gain.better_good:+.3f}")
-    click.echo(f"    less bad bad ones     {gain.better_bad:+.3f}")
+    click.echo(f"  first → last fifth      {told['first']:.3f} → {told['last']:.3f}")
+    click.echo(f"  rewards below {bad:<9g} {told['bad_first']:.0%} → {told['bad_last']:.0%}")
+    click.echo(f"  the gain                {told['last'] - told['first']:+.3f}")
+    click.echo(f"    fewer bad paintings   {told['fewer_bad']:+.3f}")
+    click.echo(f"    better good ones      {told['better_good']:+.3f}")
+    click.echo(f"    less bad bad ones     {told['better_bad']:+.3f}")
+
+
+def _told(split: Decomposition) -> dict[str, float]:
+    """A gain and its parts, flat."""
+    return {
+        "first": split.before.reward,
+        "last": split.after.reward,
+        "bad_first": 1 - split.before.share,
+        "bad_last": 1 - split.after.share,
+        "fewer_bad": split.fewer_bad,
+        "better_good": split.better_good,
+        "better_bad": split.better_bad,
+    }
+
+
+def _filled(found: RunRecord, used: Recipe, entry: Entry) -> Rollout:
+    """The rollout with the terms of another recipe, as far as sketch and painting show them."""
+    from watercolour.reward import explain
+
+    if not used.asks("painting"):
+        return explain.filled(used, entry.rollout)
+    ids = (entry.rollout.step, entry.rollout.group)
+    own = entry.rollout
+    others: list[Rollout] = []
+    for other in found.entries:
+        if (other.rollout.step, other.rollout.group) != ids or not other.painting:
+            continue
+        if other is not entry and not used.asks("group"):
+            continue
+        path = found.folder / other.painting
+        if not path.is_file():
+            continue
+        painted = other.rollout.model_copy(update={"painting": path.read_bytes()})
+        if other is entry:
+            own = painted
+        elif painted.gate_passed:
+            others.append(painted)
+    return explain.filled(used, own, others)
 
 
 def _run_of(painting: Path) -> tuple[Path, str]:
@@ -192,16 +331,17 @@ def _entry(found: RunRecord, place: str) -> Entry:
 
 
 def _recipe(found: RunRecord, name: str | None) -> Recipe:
-    """The named recipe, or the run's with the run's weights."""
+    """The named recipe, or the run's own."""
     from watercolour.api import spec
     from watercolour.reward import recipes
 
+    if name:
+        return resolved(name)
     # Only what is needed: a run of another version may have other fields besides.
     own = (found.spec.get("spec") or {}).get("recipe") or {}
-    wanted = (
-        {"name": name} if name else {key: own[key] for key in ("name", "weights") if key in own}
-    )
-    return recipes.get(spec.Recipe.model_validate(wanted))
+    known = {info.alias or field for field, info in spec.Recipe.model_fields.items()}
+    kept = {key: own[key] for key in own if key in known and own[key] is not None}
+    return recipes.get(spec.Recipe.model_validate(kept))
 
 
 def _number(value: float | None) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--name", help="Instead of metadata.name.")
 @click.option("--steps", type=click.IntRange(min=1), help="Instead of spec.trainer.steps.")
 @click.option("--seed", type=click.IntRange(min=0), help="Instead of spec.seed.")
+@click.option("--recipe", help="Instead of spec.recipe: a shipped recipe's name, or a YAML file.")
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Any field of the spec.")
 @click.option("--no-open", is_flag=True, help="Do not open the report in a browser.")
 @click.option("--judge-key-file", type=click.Path(path_type=Path), help="The judge's bearer token.")
@@ -32,6 +33,7 @@ def run(
     name: str | None,
     steps: int | None,
     seed: int | None,
+    recipe: str | None,
     sets: Sequence[str],
     no_open: bool,
     judge_key_file: Path | None,
@@ -43,15 +45,21 @@ def run(
 
     \b
     watercolour run examples/local.yaml
-    watercolour run examples/local.yaml --name second --seed 2 --set spec.recipe.name=judge-led
+    watercolour run examples/local.yaml --name second --seed 2 --recipe judge-led
+    watercolour run examples/local.yaml --name third --recipe my-recipe.yaml --steps 30
     """
+    import json
+
     from watercolour.api import load
+    from watercolour.cli.recipes import fields
     from watercolour.gallery import record, report
     from watercolour.local import progress
     from watercolour.local import run as local
+    from watercolour.reward import recipes
 
     given = {"metadata.name": name, "spec.trainer.steps": steps, "spec.seed": seed}
-    overrides = dict(_assignment(text) for text in sets)
+    overrides = {} if recipe is None else {"spec.recipe": json.dumps(fields(recipe))}
+    overrides |= dict(_assignment(text) for text in sets)
     overrides |= {path: str(value) for path, value in given.items() if value is not None}
     if allow_unsandboxed:
         overrides["spec.renderers.allowUnsandboxed"] = "true"
@@ -61,7 +69,7 @@ def run(
         finished = local.run(
             wanted,
             display,
-            local.programs(renderer_python),
+            local.programs(renderer_python, paints=recipes.get(wanted.spec.recipe).paints),
             resume=resume,
             judge_key_file=judge_key_file,
             again=_again(),

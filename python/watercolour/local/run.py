@@ -26,6 +26,7 @@ from watercolour.local.memory import tree_mib
 from watercolour.local.processes import Service, Supervisor, death, renderer_python
 from watercolour.local.progress import Display
 from watercolour.reward import recipes
+from watercolour.reward.recipe import differences, plain
 
 #: Exit status of the trainer after SIGTERM and a checkpoint.
 CHECKPOINTED = 143
@@ -88,15 +89,18 @@ class Programs:
     trainer: tuple[str, ...] = (sys.executable, "-m", "watercolour.train.run")
 
 
-def programs(renderer: Path | None = None) -> Programs:
+def programs(renderer: Path | None = None, *, paints: bool = True) -> Programs:
     """The real ones.
 
     Args:
         renderer: interpreter of the renderer's environment, unless it is found by itself.
+        paints: whether the run's recipe has anything painted; otherwise none is looked for.
 
     Raises:
         InfrastructureError: the renderer's environment is missing (BrowserMissing).
     """
+    if not paints:
+        return Programs(())
     return Programs((str(renderer_python(renderer)), "-m", "watercolour.render.service"))
 
 
@@ -210,13 +214,21 @@ def _require_same(folder: Path, wanted: WatercolourRun) -> None:
     before, now = load.run(stored).spec, wanted.spec
     for part in IMMUTABLE:
         if getattr(before, part) != getattr(now, part):
+            apart = _recipe_differences(before, now) if part == "recipe" else ""
             raise InputError(
                 Reason.INVALID_SPEC,
-                f"spec.{part}: differs from the run that is resumed ({stored}).",
+                f"spec.{part}: differs from the run that is resumed ({stored}){apart}.",
                 remedy=f"Put spec.{part} back, or start another run with --name.",
                 field=f"spec.{part}",
                 value=part,
             )
+
+
+def _recipe_differences(before: RunSpec, now: RunSpec) -> str:
+    """What two specifications' recipes differ in, each weight by name."""
+    pair = [plain(recipes.get(spec.recipe)) for spec in (before, now)]
+    found = differences(*pair)
+    return f": {'; '.join(found)}" if found else ""
 
 
 def write_spec(folder: Path, wanted: WatercolourRun) -> None:
@@ -261,17 +273,20 @@ def _start(
     display: Display,
 ) -> None:
     """Bring renderer, scorer and env up, in the order in which they need one another."""
+    paints = recipes.get(spec.recipe).paints
     display.say("starting the renderer and the scorer")
-    supervisor.start(_renderer(by, spec))
+    if paints:
+        supervisor.start(_renderer(by, spec))
     scorer = ""
     if needs_scorer(spec):
         supervisor.start(_service("scorer", by.scorer, "--backend", "embedded"))
         supervisor.wait_announced(["scorer"], START_SECONDS)
         scorer = supervisor.processes["scorer"].url
-    supervisor.wait_announced(["renderer"], START_SECONDS)
+    if paints:
+        supervisor.wait_announced(["renderer"], START_SECONDS)
     options = {
         "--spec": folder / "run.yaml",
-        "--renderer": supervisor.processes["renderer"].url,
+        "--renderer": supervisor.processes["renderer"].url if paints else None,
         "--scorer": spec.scorer.endpoint or scorer,
         "--judge": spec.judge.endpoint or scorer,
         "--judge-key-file": judge_key_file,
@@ -290,9 +305,10 @@ def _renderer(by: Programs, spec: RunSpec) -> Service:
 
 def needs_scorer(spec: RunSpec) -> bool:
     """Whether the run wants the embedded scorer, which is the embedded judge as well."""
-    return (spec.scorer.backend == "embedded" and not spec.scorer.endpoint) or (
-        spec.judge.backend == "embedded" and not spec.judge.endpoint
-    )
+    recipe, scorer, judge = recipes.get(spec.recipe), spec.scorer, spec.judge
+    return (
+        scorer.backend == "embedded" and not scorer.endpoint and bool(recipe.asks("scorer"))
+    ) or (judge.backend == "embedded" and not judge.endpoint and bool(recipe.asks("judge")))
 
 
 def renderer_service(program: tuple[str, ...], slots: int, *, allow_unsandboxed: bool) -> Service:

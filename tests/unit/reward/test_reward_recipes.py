@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 from watercolour.api import spec
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.reward import recipes
+from watercolour.reward import catalogue, recipes
 from watercolour.reward.adjust import adjust
 
 share = st.floats(min_value=0, max_value=1)
 term = st.one_of(st.none(), share)
-terms = st.fixed_dictionaries({"length": term, "quality": term, "judge": term, "pigment": term})
+terms = st.fixed_dictionaries({name: term for name in catalogue.SHIPPED if name != "gate"})
 recipe = st.sampled_from(list(recipes.RECIPES.values()))
+gated = st.sampled_from([one for one in recipes.RECIPES.values() if one.gated])
+
+
+def style(value: float) -> dict[str, float]:
+    """The parts of the hybrid recipe's style, all worth the same."""
+    return dict.fromkeys(("utility", "perceptual", "diversity"), value)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +31,14 @@ recipe = st.sampled_from(list(recipes.RECIPES.values()))
 def test_the_recipes_have_the_published_weights(name: str, judge: float, quality: float) -> None:
     weights = recipes.get(spec.Recipe(name=name)).weights
     published = {"gate": 0.05, "length": 0.05, "quality": quality, "judge": judge}
-    assert weights == {**published, "pigment": 0.0}
+    assert weights == {name: weight for name, weight in published.items() if weight}
+
+
+@given(recipe)
+def test_weights_sum_to_1_and_are_of_terms_that_exist(one: recipes.Recipe) -> None:
+    for weights in one.weightings:
+        assert sum(weights.values()) == pytest.approx(1)
+        assert weights.keys() <= catalogue.SHIPPED.keys()
 
 
 def test_the_embedded_recipe_is_hps_led_with_a_share_of_pigment() -> None:
@@ -35,7 +48,7 @@ def test_the_embedded_recipe_is_hps_led_with_a_share_of_pigment() -> None:
     assert weights["quality"] / weights["judge"] == pytest.approx(0.60 / 0.30)
 
 
-@given(recipe, st.sampled_from(["length", "quality", "judge", "pigment"]), terms)
+@given(gated, st.sampled_from(["length", "quality", "judge", "pigment"]), terms)
 def test_without_a_term_the_others_keep_their_proportions_and_the_range(
     one: recipes.Recipe, term: str, values: dict[str, float | None]
 ) -> None:
@@ -43,7 +56,7 @@ def test_without_a_term_the_others_keep_their_proportions_and_the_range(
     assert less.range == pytest.approx(one.range)
     assert not less.needs(term)
     assert less.combine({**values, term: None}, True) == less.combine({**values, term: 0.3}, True)
-    assert less.weights["gate"] * (1 - one.weights[term]) == pytest.approx(one.weights["gate"])
+    assert less.weight("gate") * (1 - one.weight(term)) == pytest.approx(one.weight("gate"))
 
 
 @pytest.mark.parametrize(
@@ -56,10 +69,12 @@ def test_without_a_term_the_others_keep_their_proportions_and_the_range(
         ("judge-led", {"length": 0.16, "quality": 0.7, "judge": 0.5}, 0.058 + 0.21 + 0.3),
         ("judge-led", {"length": 1.0, "quality": 1.0, "judge": 1.0}, 1.0),
         # 0.1 + 0.5 * r_aes + 0.4 * r_style, both from -1 to 1.
-        ("hybrid", {"quality": 0.5, "judge": 0.5}, 0.1),
-        ("hybrid", {"quality": 0.0, "judge": 0.0}, -0.8),
-        ("hybrid", {"quality": 0.9, "judge": 0.75}, 0.1 + 0.4 + 0.2),
-        ("hybrid", {"quality": 1.0, "judge": 1.0}, 1.0),
+        ("hybrid", {"quality": 0.5, **style(0.5)}, 0.1),
+        ("hybrid", {"quality": 0.0, **style(0.0)}, -0.8),
+        ("hybrid", {"quality": 0.9, **style(0.75)}, 0.1 + 0.4 + 0.2),
+        ("hybrid", {"quality": 1.0, **style(1.0)}, 1.0),
+        ("control", {"fills": 0.5}, 0.1 + 0.45),
+        ("random", {"chance": 0.3}, 0.3),
     ],
 )
 def test_an_admitted_sketch_gets_the_weighted_sum(
@@ -69,7 +84,7 @@ def test_an_admitted_sketch_gets_the_weighted_sum(
     assert combined == pytest.approx(reward)
 
 
-@given(recipe, terms)
+@given(gated, terms)
 def test_a_refused_sketch_gets_what_the_recipe_says_whatever_its_terms(
     one: recipes.Recipe, values: dict[str, float | None]
 ) -> None:
@@ -82,18 +97,18 @@ def test_a_missing_term_with_weight_leaves_the_reward_unscored(
     one: recipes.Recipe, values: dict[str, float | None]
 ) -> None:
     reward = one.combine(values, gate_passed=True)
-    weighted = [name for name in values if one.weights[name] > 0]
+    weighted = [name for name in values if one.weight(name) > 0]
     if any(values[name] is None for name in weighted):
         assert reward is None
         assert one.missing({**values, "gate": 1.0})
     else:
-        whole = one.weights["gate"]
+        whole = one.weight("gate")
         for name in weighted:
             value = values[name] or 0.0
-            whole += one.weights[name] * (2 * value - 1 if one.signed else value)
+            whole += one.weight(name) * (2 * value - 1 if one.signed else value)
         assert reward == pytest.approx(whole)
         assert reward is not None
-        assert one.range[0] < reward <= one.range[1] + 1e-9
+        assert one.range[0] <= reward <= one.range[1] + 1e-9
 
 
 def test_a_term_without_weight_may_be_missing() -> None:
@@ -103,15 +118,14 @@ def test_a_term_without_weight_may_be_missing() -> None:
 
 
 def test_the_runs_own_weights_replace_the_recipes() -> None:
-    own = spec.Weights(gate=0.1, length=0.0, quality=0.9, judge=0.0)
+    own = {"quality": 0.9, "gate": 0.1, "judge": 0.0}
     found = recipes.get(spec.Recipe(name="judge-led", weights=own))
-    given_ = {"gate": 0.1, "length": 0.0, "quality": 0.9, "judge": 0.0}
-    assert found.weights == {**given_, "pigment": 0.0}
+    assert found.weights == own
     assert not found.needs("judge")
 
 
 def test_the_judge_moves_a_signed_reward_by_twice_its_weight() -> None:
-    assert recipes.RECIPES["hybrid"].slope("judge") == pytest.approx(0.8)
+    assert recipes.RECIPES["hybrid"].slope("utility") == pytest.approx(0.5)
     assert recipes.RECIPES["judge-led"].slope("judge") == pytest.approx(0.6)
 
 
