@@ -52,7 +52,13 @@ class Scorer(Part):
         "vision-language model for a mark; `none` leaves the term out.",
     )
     endpoint: Url | None = Field(
-        default=None, description="Base URL of a scorer that is already running."
+        default=None,
+        description="Base URL of a scorer that is already running; with `vlm-mark` of an "
+        "OpenAI-compatible API, unset being the judge's.",
+    )
+    model: Line | None = Field(
+        default=None,
+        description="With `vlm-mark`: the model's name at that endpoint; unset is judge.model.",
     )
     prompt: Line = Field(
         default="a loose watercolour flower",

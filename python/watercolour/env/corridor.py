@@ -42,6 +42,7 @@ from watercolour.reward.pigment import with_hue
 from watercolour.reward.pool import Pool
 from watercolour.reward.recipe import Recipe
 from watercolour.score.client import ScoreClient
+from watercolour.score.vlm_mark import VlmMark
 from watercolour.sketch import gate
 
 log = logs.get(__name__)
@@ -72,7 +73,7 @@ class Rooms:
     """
 
     renderers: Dispatcher
-    scorer: ScoreClient | None
+    scorer: ScoreClient | VlmMark | None
     judge: Judge | None
     pool: Pool | None
     scorer_presence: Presence | None = None

@@ -18,6 +18,7 @@ from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
 from watercolour.reward.pool import Reference
 from watercolour.score.client import Score, ScoreClient
+from watercolour.score.vlm_mark import VlmMark
 from watercolour.sketch.subjects import Subject
 
 #: Scores remembered, at some 200 bytes each.
@@ -52,7 +53,7 @@ NOT_ASKED = Finding()
 class Scoring:
     """Asks the scorer once for every painting."""
 
-    def __init__(self, scorer: ScoreClient, prompt: str) -> None:
+    def __init__(self, scorer: ScoreClient | VlmMark, prompt: str) -> None:
         """Send ``prompt`` for quality, never a rollout's subject: naming it inverts the low end."""
         self._scorer = scorer
         self._prompt = prompt

@@ -46,6 +46,8 @@ from watercolour.render import discover
 from watercolour.render.dispatcher import Dispatcher
 from watercolour.reward import judges, pool, recipes
 from watercolour.score.client import ScoreClient
+from watercolour.score.completions import Completions
+from watercolour.score.vlm_mark import VlmMark
 from watercolour.sketch import exports, prompt
 
 log = logs.get(__name__)
@@ -122,13 +124,12 @@ def neighbours(
             f"recipe {recipe.name} weighs {', '.join(marked)}, and that backend gives no marks",
             f"Set it to {VLM_MARK}, or take those weights away.",
         )
+    scores = scorer or spec.scorer.endpoint
+    if spec.scorer.backend == VLM_MARK:
+        # There is no server of ours between: the model is asked from here.
+        scores = spec.scorer.endpoint or judge or spec.judge.endpoint
     for room, backend, url, asking in (
-        (
-            "scorer",
-            spec.scorer.backend,
-            scorer or spec.scorer.endpoint,
-            recipe.asks("scorer", "marks"),
-        ),
+        ("scorer", spec.scorer.backend, scores, recipe.asks("scorer", "marks")),
         ("judge", spec.judge.backend, judge or spec.judge.endpoint, recipe.asks("judge")),
     ):
         if not asking:
@@ -206,11 +207,7 @@ async def opened(
         )
         scorer = judge = None
         if near.scorer is not None:
-            scorer = ScoreClient(
-                near.scorer,
-                attempts=spec.scorer.attempts,
-                timeout_s=spec.scorer.timeout_seconds,
-            )
+            scorer = _scorer(spec, near.scorer, near.judge_key)
             stack.push_async_callback(scorer.aclose)
         if near.judge is not None:
             judge = await stack.enter_async_context(
@@ -224,6 +221,21 @@ async def opened(
             )
         rooms = Rooms(renderers, scorer, judge, rated, present.get("scorer"), present.get("judge"))
         yield Opened(Corridor(spec, rooms), renderers, http, present)
+
+
+def _scorer(spec: RunSpec, url: str, key: str | None) -> ScoreClient | VlmMark:
+    """Whom to ask for scores: a scorer, or a vision-language model itself."""
+    wanted = spec.scorer
+    if wanted.backend != VLM_MARK:
+        return ScoreClient(url, attempts=wanted.attempts, timeout_s=wanted.timeout_seconds)
+    asked = Completions(
+        url,
+        attempts=wanted.attempts,
+        timeout_s=wanted.timeout_seconds,
+        api_key=key,
+        concurrency=spec.judge.concurrency,
+    )
+    return VlmMark(asked, model=wanted.model or spec.judge.model)
 
 
 async def _nobody() -> frozenset[str] | None:
