@@ -17,7 +17,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Phase, Status
 from watercolour_operator import desired, names
-from watercolour_operator.cluster import errors, read
+from watercolour_operator.cluster import errors, read, reduce
 from watercolour_operator.cluster.api import Api
 from watercolour_operator.cluster.errors import ApiError
 from watercolour_operator.cluster.kinds import BY_NAME
@@ -28,7 +28,6 @@ from watercolour_operator.observed import Child, Observed, Pod, Trouble
 from watercolour_operator.polls import Polls
 
 OVER = (Phase.SUCCEEDED, Phase.FAILED)
-SHARING = b'"sharing":"Namespace"'
 #: Seconds for which a Secret or claim that was found counts as found, and one that was missed
 #: as missing.
 FOUND_SECONDS, MISSED_SECONDS = 600.0, 10.0
@@ -46,7 +45,7 @@ class Remembered:
     exists: dict[tuple[str, str, str], tuple[bool, float]] = field(
         default_factory=dict[tuple[str, str, str], tuple[bool, float]]
     )
-    #: Uid of a run → version of its ConfigMap, and the specification in it.
+    #: Uid of a run → version of its ConfigMap, and the packed specification in it.
     started: dict[str, tuple[int, bytes | None]] = field(
         default_factory=dict[str, tuple[int, bytes | None]]
     )
@@ -130,7 +129,7 @@ class Observer:
         """The other runs of the namespace that name the same shared scorer and are not over."""
         found: list[tuple[Run, Status]] = []
         for (namespace, _), other in self.store.runs.items():
-            if namespace != run.namespace or other.uid == run.uid or SHARING not in other.spec:
+            if namespace != run.namespace or other.uid == run.uid or not other.shares:
                 continue
             status = status_of(other)
             if other.deleting or status.phase in OVER:
@@ -150,7 +149,9 @@ class Observer:
             text = await read.config(self.api, run.namespace, name, *paths)
             known = (entry.version, _spec_in(text))
             self.remembered.started[run.uid] = known
-        return RunSpec.model_validate_json(known[1], by_name=True) if known[1] else None
+        if known[1] is None:
+            return None
+        return RunSpec.model_validate_json(reduce.unpacked(known[1]), by_name=True)
 
     async def _missing(self, namespace: str, spec: RunSpec) -> tuple[str, ...]:
         """Secrets and claims that the specification names and the cluster lacks."""
@@ -230,11 +231,11 @@ def shared_digest(run: Run, spec: RunSpec | None) -> str | None:
 
 def wake_sharers(store: Store, key: Key) -> list[Key]:
     """The runs of a namespace that may care about what its runs share."""
-    return [at for at, run in store.runs.items() if at[0] == key[0] and SHARING in run.spec]
+    return [at for at, run in store.runs.items() if at[0] == key[0] and run.shares]
 
 
 def _spec_in(text: str | None) -> bytes | None:
-    """The specification of a run.yaml, as JSON; None when it cannot be read."""
+    """The specification of a run.yaml, as packed JSON; None when it cannot be read."""
     if text is None:
         return None
     for reader in (_quickly, yaml_text.mapping):
@@ -242,7 +243,7 @@ def _spec_in(text: str | None) -> bytes | None:
             whole = load.from_dict(reader(text, names.SPEC_FILE), source=names.SPEC_FILE)
         except (InputError, yaml.YAMLError):
             continue
-        return whole.spec.model_dump_json().encode()
+        return reduce.packed(whole.spec.model_dump_json().encode())
     return None
 
 

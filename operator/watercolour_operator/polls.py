@@ -1,21 +1,24 @@
 """What the pods of runs answer when they are asked, kept for the next look at their run.
 
 The trainer is asked for its progress, the environment for its queue, the renderers for their load.
-Who does not answer is not known: ``None``, and never the last answer.
+Who does not answer is not known: ``None``, and never the last answer. But a question may get lost
+on its way, and the next may be a minute off, so it is put twice before silence counts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from watercolour.api.status import Progress
 from watercolour_operator.cluster.store import Key, Store
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Load, Pod
 from watercolour_operator.queue import Queue
+
+T = TypeVar("T")
 
 #: Runs that are asked at the same time.
 AT_ONCE = 32
@@ -113,11 +116,12 @@ class Polls:
         async with asyncio.TaskGroup() as tasks:
             progress = demand = None
             if trainer:
-                progress = tasks.create_task(ask.progress(namespace, name, trainer))
+                progress = tasks.create_task(_twice(ask.progress, namespace, name, trainer))
             if env:
-                demand = tasks.create_task(ask.demand(namespace, name, env))
+                demand = tasks.create_task(_twice(ask.demand, namespace, name, env))
             loads = {
-                pod.name: tasks.create_task(ask.load(namespace, name, pod)) for pod in renderers
+                pod.name: tasks.create_task(_twice(ask.load, namespace, name, pod))
+                for pod in renderers
             }
         answered = {pod: load for pod, asked in loads.items() if (load := asked.result())}
         return Answers(
@@ -140,6 +144,13 @@ class Polls:
             and pod.started is not None
             and pod.ended is None
         ]
+
+
+async def _twice(
+    ask: Callable[[str, str, Pod], Awaitable[T | None]], namespace: str, run: str, pod: Pod
+) -> T | None:
+    answer = await ask(namespace, run, pod)
+    return answer if answer is not None else await ask(namespace, run, pod)
 
 
 def _newest(pods: list[Pod], component: Component) -> Pod | None:

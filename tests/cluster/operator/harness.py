@@ -86,7 +86,11 @@ def answering() -> Iterator[Answers]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        # A thousand runs' pods would not share one short queue either.
+        request_queue_size = 1024
+
+    server = Server(("127.0.0.1", 0), Handler)
     answers = Answers(f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

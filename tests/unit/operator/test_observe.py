@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
 
 import pytest
 
@@ -10,12 +10,21 @@ from watercolour.api import dump
 from watercolour.api.spec import Metadata, RunSpec, WatercolourRun
 from watercolour.api.status import Phase
 from watercolour_operator import observe
+from watercolour_operator.cluster import reduce
 from watercolour_operator.cluster.reduce import Run
 
 
 def run(spec: bytes = b"{}", status: bytes = b"{}") -> Run:
-    made = datetime(2026, 9, 1, tzinfo=UTC)
-    return Run("studio", "peonies", "u", 1, 1, made, None, spec, status)
+    metadata = {
+        "namespace": "studio",
+        "name": "peonies",
+        "uid": "u",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-09-01T00:00:00Z",
+    }
+    return reduce.run(
+        {"metadata": metadata, "spec": json.loads(spec), "status": json.loads(status)}
+    )
 
 
 def test_a_specification_that_breaks_a_rule_is_told_by_field_and_value() -> None:
@@ -48,7 +57,7 @@ def test_what_a_run_was_started_with_is_read_back_as_it_was(spec: RunSpec) -> No
     text = dump.to_yaml(WatercolourRun(metadata=Metadata(name="peonies"), spec=spec), full=True)
     kept = observe._spec_in(text)  # pyright: ignore[reportPrivateUsage]
     assert kept is not None
-    assert RunSpec.model_validate_json(kept, by_name=True) == spec
+    assert RunSpec.model_validate_json(reduce.unpacked(kept), by_name=True) == spec
 
 
 @pytest.mark.parametrize("text", ["spec: [", "- a list", "spec: {colour: blue}", ""])
