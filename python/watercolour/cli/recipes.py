@@ -1,4 +1,4 @@
-"""Commands on recipes: list, show, terms, explain, recount."""
+"""Commands on recipes: list, show, terms, explain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from watercolour.cli import root
 if TYPE_CHECKING:
     from watercolour.api.rollout import Rollout
     from watercolour.gallery.record import Entry, RunRecord
-    from watercolour.reward.gain import Decomposition
     from watercolour.reward.recipe import Recipe
 
 #: Files that hold a recipe, by their ends.
@@ -198,92 +197,20 @@ def recipe_explain(painting: Path, name: str | None, json_: bool) -> None:
     click.echo(f"\n  {'reward':20} {'':6} {'':7} {_number(reward):>6}   {_verdict(entry, reward)}")
 
 
-@recipe.command("recount")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--recipe", "name", help="Another recipe, or its file; the run's own if unset.")
-@click.option("--bad", default=0.3, show_default=True, help="A reward below it is a failure.")
-@root.as_json
-def recipe_recount(run: Path, name: str | None, bad: float, json_: bool) -> None:
-    """Reward the rollouts of a RUN again, and split its gain into fewer bad and better good.
-
-    \b
-    watercolour recipe recount runs/peony
-    watercolour recipe recount runs/peony --recipe judge-led
-    """
-    from watercolour.gallery import record
-    from watercolour.reward import explain, gain
-
-    found = record.read(root.run_folder(run))
-    used = _recipe(found, name)
-    values: dict[int, list[float]] = {}
-    for step, entries in found.by_step().items():
-        rollouts = [_filled(found, used, entry) if name else entry.rollout for entry in entries]
-        rewards = [explain.reward(used, rollout) for rollout in rollouts]
-        values[step] = [value for value in rewards if value is not None]
-    scored = sum(len(each) for each in values.values())
-    first, last = gain.fifths(list(values))
-    parts = [
-        gain.by_reward((value for step in steps for value in values[step]), bad)
-        for steps in (first, last)
-    ]
-    split = gain.decompose(*parts)
-    told = None if split is None else _told(split)
-    if json_:
-        counted = {"recipe": used.name, "rollouts": len(found.entries), "scored": scored}
-        root.print_json({**counted, "gain": told})
-        return
-    lost = len(found.entries) - scored
-    click.echo(
-        f"{found.name} under {used.name}: {scored} of {len(found.entries)} rollouts have a value"
-        + (f"; {lost} lack a term that the recipe needs" if lost else "")
-    )
-    if told is None:
-        click.echo("Neither fifth can be told.")
-        return
-    click.echo(f"  first → last fifth      {told['first']:.3f} → {told['last']:.3f}")
-    click.echo(f"  rewards below {bad:<9g} {told['bad_first']:.0%} → {told['bad_last']:.0%}")
-    click.echo(f"  the gain                {told['last'] - told['first']:+.3f}")
-    click.echo(f"    fewer bad paintings   {told['fewer_bad']:+.3f}")
-    click.echo(f"    better good ones      {told['better_good']:+.3f}")
-    click.echo(f"    less bad bad ones     {told['better_bad']:+.3f}")
-
-
-def _told(split: Decomposition) -> dict[str, float]:
-    """A gain and its parts, flat."""
-    return {
-        "first": split.before.reward,
-        "last": split.after.reward,
-        "bad_first": 1 - split.before.share,
-        "bad_last": 1 - split.after.share,
-        "fewer_bad": split.fewer_bad,
-        "better_good": split.better_good,
-        "better_bad": split.better_bad,
-    }
-
-
 def _filled(found: RunRecord, used: Recipe, entry: Entry) -> Rollout:
     """The rollout with the terms of another recipe, as far as sketch and painting show them."""
-    from watercolour.reward import explain
+    from watercolour.gallery import stored
 
-    if not used.asks("painting"):
-        return explain.filled(used, entry.rollout)
+    def member(one: Entry) -> tuple[Rollout, Path | None]:
+        return one.rollout, found.folder / one.painting if one.painting else None
+
     ids = (entry.rollout.step, entry.rollout.group)
-    own = entry.rollout
-    others: list[Rollout] = []
-    for other in found.entries:
-        if (other.rollout.step, other.rollout.group) != ids or not other.painting:
-            continue
-        if other is not entry and not used.asks("group"):
-            continue
-        path = found.folder / other.painting
-        if not path.is_file():
-            continue
-        painted = other.rollout.model_copy(update={"painting": path.read_bytes()})
-        if other is entry:
-            own = painted
-        elif painted.gate_passed:
-            others.append(painted)
-    return explain.filled(used, own, others)
+    others = [
+        member(other)
+        for other in found.entries
+        if (other.rollout.step, other.rollout.group) == ids and other is not entry
+    ]
+    return stored.filled(used, member(entry), others)
 
 
 def _run_of(painting: Path) -> tuple[Path, str]:

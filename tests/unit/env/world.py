@@ -30,10 +30,10 @@ class World:
     scorer: Edge
     judge: Edge
 
-    def spec(self, recipe: str = "hps-only", **spec: Any) -> RunSpec:
+    def spec(self, recipe: str | dict[str, Any] = "hps-only", **spec: Any) -> RunSpec:
         """A run of two rollouts a step."""
         plain = {
-            "recipe": {"name": recipe},
+            "recipe": {"name": recipe} if isinstance(recipe, str) else recipe,
             "references": {"pool": self.pool},
             "trainer": {"rolloutsPerStep": 2, "groupSize": 2, "guards": {"probes": 2}},
         }
