@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watercolour.cli import pools, prints, recipes, root, serving, sketches, training, upkeep
+from watercolour.cli import (
+    pools,
+    prints,
+    recipes,
+    recompute,
+    root,
+    serving,
+    sketches,
+    training,
+    upkeep,
+)
 from watercolour.cli.root import cli
 
 if TYPE_CHECKING:
@@ -21,6 +31,7 @@ __all__ = [
     "pools",
     "prints",
     "recipes",
+    "recompute",
     "serving",
     "sketches",
     "status",

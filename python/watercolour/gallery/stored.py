@@ -1,0 +1,221 @@
+"""Stored rollouts, whoever stored them: a run of ours, or a table in the published columns.
+
+The published tables (``watercolour-rollouts-*``) have one row a rollout with ``step``,
+``position_in_group``, ``reward``, ``code``, ``code_chars``, ``judge_weight`` and ``hpsv3_weight``.
+They keep the reward and not its terms. Where the judge had no weight the quality follows from the
+reward, the one term that is left; otherwise quality and judge stay unknown, and only the recipe of
+the run itself has a reward for such a row. Terms in columns of their own are taken as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from watercolour.api.errors import InputError
+from watercolour.api.reasons import Reason
+from watercolour.api.rollout import Rollout
+from watercolour.gallery import record
+from watercolour.reward import explain, terms
+from watercolour.reward.recipe import Recipe
+
+#: The published weights that no column tells.
+GATE_WEIGHT, LENGTH_WEIGHT = 0.05, 0.05
+#: How far a reward that was written with few decimals may lie outside what its terms allow.
+ROUNDING = 0.01
+#: Columns that tell a term, by term.
+TOLD = {
+    "length": ("length", "length_score"),
+    "quality": ("quality", "quality_score"),
+    "judge": ("judge", "judge_score"),
+    "pigment": ("pigment",),
+}
+
+
+#: A rollout, and where its painting lies.
+Member = tuple[Rollout, Path | None]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rollouts with where they are from.
+
+    Attributes:
+        name: of the run, or of the file.
+        rollouts: in order of step.
+        recipe: fields of ``spec.recipe`` with which they were rewarded; empty if nobody says.
+        kept: rewards that no recipe can make again from the terms, for want of these, by place.
+        paintings: files of the paintings that are there, by place.
+    """
+
+    name: str
+    rollouts: tuple[Rollout, ...]
+    recipe: Mapping[str, Any]
+    kept: Mapping[int, float]
+    paintings: Mapping[int, Path]
+
+
+def read(path: Path) -> Stored:
+    """Rollouts of a run's folder, or of a parquet or JSON-lines file.
+
+    Raises:
+        InputError: there is nothing at that path, or nothing that can be read as rollouts.
+    """
+    if path.is_dir() and not (path / "rollouts").is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in (".parquet", ".jsonl"))
+        if not files:
+            raise _unreadable(path, "it holds neither a run nor a table")
+        return _table(path, [row for file in files for row in _rows(file)])
+    if path.is_dir():
+        found = record.read(path)
+        own = (found.spec.get("spec") or {}).get("recipe") or {}
+        files = {
+            place: found.folder / entry.painting
+            for place, entry in enumerate(found.entries)
+            if entry.painting
+        }
+        return Stored(found.name, tuple(entry.rollout for entry in found.entries), own, {}, files)
+    if not path.exists():
+        raise _unreadable(path, "there is no such file or folder")
+    return _table(path, list(_rows(path)))
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        if path.suffix == ".jsonl":
+            for line in path.read_text(encoding="utf-8").splitlines():
+                yield json.loads(line)
+            return
+        # Pictures are most of a table, and nobody looks at them here.
+        names = [name for name in pq.read_schema(path).names if name != "image"]
+        yield from pq.read_table(path, columns=names).to_pylist(maps_as_pydicts="strict")
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _unreadable(path, str(error).splitlines()[0]) from error
+
+
+def _table(path: Path, rows: list[dict[str, Any]]) -> Stored:
+    if not rows:
+        raise _unreadable(path, "it has no rows")
+    ours = "gate_passed" in rows[0] and "terms" in rows[0]
+    try:
+        if ours:
+            fields = Rollout.model_fields
+            rollouts = [
+                Rollout.model_validate({k: v for k, v in row.items() if k in fields})
+                for row in rows
+            ]
+            return Stored(path.stem, _ordered(rollouts), {}, {}, {})
+        rollouts = [published(row) for row in rows]
+    except (ValidationError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable(
+            path, f"its columns are neither ours nor the published ones ({error!r:.200})"
+        ) from error
+    ordered = _ordered(rollouts)
+    kept = {
+        place: rollout.reward for place, rollout in enumerate(ordered) if rollout.reward is not None
+    }
+    folder = path if path.is_dir() else path.parent
+    places = {(one.step, one.group, one.index): place for place, one in enumerate(ordered)}
+    files = {
+        places[rollout.step, rollout.group, rollout.index]: folder / str(row["file_name"])
+        for row, rollout in zip(rows, rollouts, strict=True)
+        if row.get("file_name")
+    }
+    return Stored(path.stem, ordered, _weights(rows), kept, files)
+
+
+def filled(recipe: Recipe, own: Member, others: Iterable[Member]) -> Rollout:
+    """A rollout with the terms of another recipe, as far as sketch and painting show them.
+
+    Args:
+        recipe: the other one.
+        own: the rollout, and where its painting lies.
+        others: the other members of its group.
+    """
+    if not recipe.asks("painting"):
+        return explain.filled(recipe, own[0])
+    near = [_painted(one) for one in others if one[0].gate_passed] if recipe.asks("group") else []
+    return explain.filled(recipe, _painted(own), [one for one in near if one.painting is not None])
+
+
+def _painted(member: Member) -> Rollout:
+    rollout, path = member
+    if path is None or not path.is_file():
+        return rollout
+    return rollout.model_copy(update={"painting": path.read_bytes()})
+
+
+def _ordered(rollouts: list[Rollout]) -> tuple[Rollout, ...]:
+    return tuple(sorted(rollouts, key=lambda one: (one.step, one.group, one.index)))
+
+
+def published(row: Mapping[str, Any]) -> Rollout:
+    """The record of a row in the published columns.
+
+    Raises:
+        KeyError, TypeError, ValueError, ValidationError: a column is missing or of another kind.
+    """
+    code, reward = row.get("code"), row["reward"]
+    reward = None if reward is None else float(reward)
+    passed = None if reward is None else reward > 0
+    characters = row.get("code_chars") or (len(code) if code is not None else None)
+    found: dict[str, float | None] = {"gate": None if passed is None else float(passed)}
+    if passed:
+        if characters is not None:
+            found["length"] = terms.length(int(characters))
+        found["quality"] = _quality(row, reward, found.get("length"))
+    for term, columns in TOLD.items():
+        told = next((row[name] for name in columns if row.get(name) is not None), None)
+        if told is not None:
+            found[term] = float(told)
+    return Rollout(
+        run=str(row.get("run") or ""),
+        step=int(row["step"]),
+        group=int(row.get("group") or 0),
+        index=int(row.get("position_in_group") or 0),
+        subject=str(row.get("subject") or ""),
+        sketch=code,
+        gate_passed=passed,
+        terms=found,
+        reward=reward,
+    )
+
+
+def _quality(row: Mapping[str, Any], reward: float | None, length: float | None) -> float | None:
+    """The quality that the reward implies; None where the judge had a part in it."""
+    weight, judge = row.get("hpsv3_weight"), row.get("judge_weight")
+    if reward is None or length is None or not weight or judge is None or judge > 0:
+        return None
+    value = (reward - GATE_WEIGHT - LENGTH_WEIGHT * length) / weight
+    return min(1.0, max(0.0, value)) if -ROUNDING <= value <= 1 + ROUNDING else None
+
+
+def _weights(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The published recipe, if all rows agree on its weights."""
+    told = {(row.get("judge_weight"), row.get("hpsv3_weight")) for row in rows}
+    if len(told) != 1:
+        return {}
+    ((judge, quality),) = told
+    if judge is None or quality is None:
+        return {}
+    mixes = {(0.0, 0.9): "hps-only", (0.3, 0.6): "hps-led", (0.6, 0.3): "judge-led"}
+    name = mixes.get((round(float(judge), 6), round(float(quality), 6)))
+    return {} if name is None else {"name": name}
+
+
+def _unreadable(path: Path, cause: str) -> InputError:
+    return InputError(
+        Reason.INVALID_INPUT,
+        f"{path}: no rollouts can be read from it: {cause}.",
+        remedy="Name a run's folder (runs/NAME), one of its rollouts/*.parquet, or a table with "
+        "step, reward, code, judge_weight and hpsv3_weight.",
+        field="rollouts",
+        value=str(path),
+    )
