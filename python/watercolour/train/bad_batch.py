@@ -16,7 +16,9 @@ from watercolour.train.rollouts import Painted
 FOLDER = "bad-steps"
 
 
-def save(run: Path, step: int, inputs: Mapping[str, Any], painted: Painted | None) -> Path:
+def save(
+    run: Path, step: int, inputs: Mapping[str, Any], painted: Painted | None, rank: int = 0
+) -> Path:
     """Write what went into the loss, and the rollouts that it came from; the folder.
 
     Args:
@@ -24,6 +26,7 @@ def save(run: Path, step: int, inputs: Mapping[str, Any], painted: Painted | Non
         step: the step, from 0.
         inputs: TRL's, of the micro-batch at fault.
         painted: the step's rollouts, if it has any of its own.
+        rank: of this process among those that share the training; each has its own batch.
 
     Raises:
         InfrastructureError: the disk is full (DiskFull).
@@ -36,8 +39,8 @@ def save(run: Path, step: int, inputs: Mapping[str, Any], painted: Painted | Non
     }
     with disk_full_named(f"the batch of step {step}"):
         folder.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, folder / "batch.safetensors")
-        if painted is not None:
+        save_file(tensors, folder / (f"batch-{rank}.safetensors" if rank else "batch.safetensors"))
+        if painted is not None and not rank:
             places: list[dict[str, str | None]] = [{} for _ in painted.rollouts]
             write_bytes(folder / "rollouts.parquet", parquet.encode(painted.rollouts, places))
     return folder

@@ -17,8 +17,8 @@ SEEDS = 2**31
 class Batches:
     """How the rollouts of a step are split.
 
-    ``groups · group_size = per_device · accumulation`` rollouts are one optimizer step, and one
-    generation serves ``reuse`` optimizer steps (TRL's ``num_iterations``).
+    ``groups · group_size = per_device · accumulation · processes`` rollouts are one optimizer
+    step, and one generation serves ``reuse`` optimizer steps (TRL's ``num_iterations``).
     """
 
     groups: int
@@ -27,6 +27,7 @@ class Batches:
     accumulation: int
     reuse: int
     steps: int
+    processes: int = 1
 
     @property
     def rollouts(self) -> int:
@@ -39,36 +40,39 @@ class Batches:
         return -(-self.steps // self.reuse)
 
 
-def plan(spec: RunSpec, *, whole: bool) -> Batches:
+def plan(spec: RunSpec, *, whole: bool, processes: int = 1) -> Batches:
     """Split the rollouts of a step.
 
     Args:
         spec: the run.
         whole: TRL is given all rollouts at once, because the policy is small or because the
             trainer packs them itself; otherwise one at a time.
+        processes: that share the step.
 
     Raises:
         InputError: a pass-through field does not divide the batch (InvalidSpec).
     """
     trainer = spec.trainer
-    rollouts, size = trainer.rollouts_per_step, trainer.group_size
+    rollouts, size = trainer.rollouts_per_step // processes, trainer.group_size
+    share = "" if processes == 1 else f" by {processes} processes"
     chosen = trainer.grpo.get("per_device_train_batch_size", rollouts if whole else 1)
     if not isinstance(chosen, int) or chosen < 1 or rollouts % chosen:
         raise InputError(
             Reason.INVALID_SPEC,
             f"spec.trainer.grpo.per_device_train_batch_size={chosen}: does not divide "
-            f"rolloutsPerStep={rollouts}.",
-            remedy=f"Set it to a divisor of {rollouts}, such as {size}.",
+            f"rolloutsPerStep={trainer.rollouts_per_step}{share}.",
+            remedy=f"Set it to a divisor of {rollouts}, such as {min(size, rollouts)}.",
             field="spec.trainer.grpo.per_device_train_batch_size",
             value=chosen,
         )
     return Batches(
-        groups=rollouts // size,
+        groups=trainer.rollouts_per_step // size,
         group_size=size,
         per_device=chosen,
         accumulation=rollouts // chosen,
         reuse=max(1, int(trainer.grpo.get("num_iterations", 1))),
         steps=trainer.steps,
+        processes=processes,
     )
 
 

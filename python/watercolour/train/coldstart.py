@@ -20,6 +20,7 @@ from watercolour.api.spec import Gate, Sft
 from watercolour.sketch import gate
 from watercolour.train import packing
 from watercolour.train.engines import Engine
+from watercolour.train.ranks import Ranks
 from watercolour.train.sampling import Stop
 
 log = logs.get(__name__)
@@ -29,6 +30,8 @@ WARM_UP = 0.05
 PROBES, LOOKS = 16, 8
 #: Tokens that go through the policy at once, padding counted.
 TOKENS = 8_192
+
+ALONE = Ranks()
 
 #: Prompt and reply, as tokens; the reply ends in an end token.
 Example = tuple[Sequence[int], Sequence[int]]
@@ -54,6 +57,7 @@ def run(
     rate: Callable[[int], float],
     tell: Tell,
     stop: Stop,
+    ranks: Ranks = ALONE,
 ) -> Outcome:
     """Fit the trainable weights to the replies.
 
@@ -64,6 +68,7 @@ def run(
         rate: the share of the policy's sketches that passes the gate; given the look's number.
         tell: hears of each step.
         stop: called every step; raises to abandon the cold start.
+        ranks: those that share the training; each takes its part of every batch.
     """
     began = time.monotonic()
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -84,7 +89,11 @@ def run(
             group["lr"] = spec.learning_rate * schedule(step, steps, WARM_UP * steps)
         model.train()
         optimizer.zero_grad(set_to_none=True)
-        fresh = _backward(model, batches[step % len(batches)])
+        batch = batches[step % len(batches)]
+        mine = [one for place, one in enumerate(batch) if ranks.owns(place, len(batch))]
+        fresh = _backward(model, mine, sum(len(reply) for _, reply in batch))
+        ranks.sum_gradients(weights)
+        fresh = sum(ranks.gather(fresh))
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
         loss = fresh if step == 0 else 0.9 * loss + 0.1 * fresh
@@ -108,10 +117,9 @@ def schedule(step: int, steps: int, warm_up: float) -> float:
     return min(1.0, (step + 1) / max(1.0, warm_up)) * (0.05 + 0.95 * cosine)
 
 
-def _backward(model: Any, batch: Sequence[Example]) -> float:
-    """Gradients of the mean negative log-likelihood of the replies' tokens; the mean itself."""
+def _backward(model: Any, batch: Sequence[Example], total: int) -> float:
+    """Gradients of the negative log-likelihood of the replies' tokens over ``total``; its value."""
     device = next(model.parameters()).device
-    total = sum(len(reply) for _, reply in batch)
     mean = 0.0
     for rows in packing.micro_batches([len(a) + len(b) for a, b in batch], TOKENS):
         tokens, labels, seen = padded([batch[row] for row in rows], device)

@@ -31,6 +31,18 @@ def micro_batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     return parts
 
 
+def in_parts(parts: Sequence[Sequence[int]], count: int) -> list[list[int]]:
+    """The same rows in at least ``count`` parts, or one a row, the largest parts split first.
+
+    Processes that share a step meet in each part, so all need equally many.
+    """
+    found = [list(part) for part in parts]
+    while len(found) < count and (largest := max(found, key=len)) and len(largest) > 1:
+        place, half = found.index(largest), len(largest) // 2
+        found[place : place + 1] = [largest[:half], largest[half:]]
+    return found
+
+
 def lengths_of(inputs: Mapping[str, Any]) -> list[int]:
     """Tokens of each row, prompt and completion, without padding."""
     return (inputs["prompt_mask"].sum(1) + inputs["completion_mask"].sum(1)).tolist()

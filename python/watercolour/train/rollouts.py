@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from watercolour import logs
@@ -17,6 +17,7 @@ from watercolour.api.reasons import LASTING, Reason
 from watercolour.api.rollout import Rollout
 from watercolour.train import fair
 from watercolour.train.engines import Engine
+from watercolour.train.ranks import Ranks
 from watercolour.train.sampling import Row, Stop
 
 log = logs.get(__name__)
@@ -100,6 +101,16 @@ class Painted:
         ]
         return not self.unscored and max(spread) < 2
 
+    def part(self, ranks: Ranks) -> Painted:
+        """The rows that are one process's to learn from; the whole where there is no other."""
+        places = [n for n in range(len(self.rows)) if ranks.owns(n, len(self.rows))]
+        return replace(
+            self,
+            rollouts=tuple(self.rollouts[place] for place in places),
+            rows=tuple(self.rows[place] for place in places),
+            prompts=tuple(self.prompts[place] for place in places),
+        )
+
 
 def again(group: Sequence[Rollout]) -> bool:
     """Whether a group is worth another try: it has no value, and for no lasting reason."""
@@ -108,7 +119,11 @@ def again(group: Sequence[Rollout]) -> bool:
 
 @dataclass
 class Painter:
-    """Generates and evaluates groups; ``seed_of(step, attempt, row)`` seeds a row's sampling."""
+    """Generates and evaluates groups; ``seed_of(step, attempt, row)`` seeds a row's sampling.
+
+    Where several processes share the training each completes its own rows, and all come to hold
+    every rollout: a sketch is painted once, and all judge the step alike.
+    """
 
     engine: Engine
     decode: Callable[[Sequence[int]], str]
@@ -121,6 +136,9 @@ class Painter:
     completed: Callable[[int, Sequence[Rollout]], list[Rollout]] = lambda _step, group: list(group)
     #: Told when all rows are complete and only paintings are awaited.
     generated: Callable[[], None] = lambda: None
+    ranks: Ranks = field(default_factory=Ranks)
+    #: Called by all processes together, when all have come to the same place; raises to stop.
+    stop_together: Stop = lambda: None
 
     def paint(self, step: int, groups: Sequence[Group], size: int) -> Painted:
         """Complete and evaluate every group; groups without any value once more."""
@@ -130,19 +148,19 @@ class Painter:
         wanted, attempt = list(range(len(groups))), 0
         while wanted and attempt < self.attempts:
             places = [place * size + index for place in wanted for index in range(size)]
-            began = time.perf_counter()
-            futures = self._generate(step, attempt, groups, places, size, rows)
-            ended = time.perf_counter()
-            self.generated()
-            self._await(list(futures.values()))
-            for place, future in futures.items():
-                group = groups[place // size]
-                rollouts[place] = self._result(future, step, group, place % size)
+            with self.ranks.agreed():
+                found, seconds = self._attempt(step, attempt, groups, places, size, rows)
+            theirs = self.ranks.gather(({place: rows[place] for place in found}, found, seconds))
+            for their_rows, their_rollouts, _ in theirs:
+                rows |= their_rows
+                rollouts |= their_rollouts
+            self.stop_together()
             for place in wanted:
                 members = range(place * size, (place + 1) * size)
                 whole = self.completed(step, [rollouts[member] for member in members])
                 rollouts |= dict(zip(members, whole, strict=True))
-            generate, waited = generate + ended - began, waited + time.perf_counter() - ended
+            generate += max(spent for _, _, (spent, _) in theirs)
+            waited += max(spent for _, _, (_, spent) in theirs)
             attempt += 1
             wanted = [
                 place
@@ -167,6 +185,30 @@ class Painter:
             attempts=attempt,
         )
 
+    def _attempt(
+        self,
+        step: int,
+        attempt: int,
+        groups: Sequence[Group],
+        places: Sequence[int],
+        size: int,
+        rows: dict[int, Row],
+    ) -> tuple[dict[int, Rollout], tuple[float, float]]:
+        """This process's share of the places: its rollouts, and seconds generating and waiting."""
+        if self.ranks.first:
+            self.env.submit_announcement(len(places), time.time() + ANNOUNCED_SECONDS)
+        mine = [place for place in places if self.ranks.owns(place, len(groups) * size)]
+        began = time.perf_counter()
+        futures = self._generate(step, attempt, groups, mine, size, rows) if mine else {}
+        ended = time.perf_counter()
+        self.generated()
+        self._await(list(futures.values()))
+        found = {
+            place: self._result(future, step, groups[place // size], place % size)
+            for place, future in futures.items()
+        }
+        return found, (ended - began, time.perf_counter() - ended)
+
     def _generate(
         self,
         step: int,
@@ -178,7 +220,6 @@ class Painter:
     ) -> dict[int, Future[Rollout]]:
         """Complete the rows at ``places``; each is sent to the environment when it ends."""
         futures: dict[int, Future[Rollout]] = {}
-        self.env.submit_announcement(len(places), time.time() + ANNOUNCED_SECONDS)
 
         def on_row(number: int, row: Row) -> None:
             place = places[number]

@@ -2,6 +2,8 @@
 
     python -m watercolour.train.run --spec run.yaml --env URL --out runs/NAME [--resume]
 
+Where ``spec.trainer.processes`` asks for several, the same command starts them and waits for them.
+
 In a pod its last words go to the termination log, as one line of JSON: what the operator shows of
 an attempt that has ended.
 
@@ -26,7 +28,7 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import last_words, progress
+from watercolour.train import last_words, launch, progress
 
 log = logs.get(__name__)
 
@@ -55,14 +57,18 @@ class Stopping:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit status."""
-    args = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    args = _parser().parse_args(words)
     logs.setup("trainer")
     stopping = Stopping()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stopping.handle)
     shown = progress.Progress("", 0)
     try:
-        attempt(args, shown, stopping)
+        wanted = load.run(args.spec)
+        if launch.needed(wanted.spec, os.environ):
+            return launch.run(words, wanted.spec, args.termination_log)
+        attempt(wanted, args, shown, stopping)
     except InterruptedRun as stopped:
         log.info("%s: %s", stopped.reason, stopped)
         last_words.write(args.termination_log, last_words.of_failure(stopped, shown))
@@ -78,13 +84,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def attempt(args: argparse.Namespace, shown: progress.Progress, stopping: Stopping) -> None:
+def attempt(
+    wanted: WatercolourRun, args: argparse.Namespace, shown: progress.Progress, stopping: Stopping
+) -> None:
     """One attempt at the run, its progress served meanwhile."""
-    wanted = load.run(args.spec)
     shown.run, shown.steps = wanted.metadata.name, wanted.spec.trainer.steps
-    refuse_begun(args.out, resume=args.resume or args.resume_if_any or args.anew)
-    if args.anew:
-        forget_checkpoints(args.out)
+    # Of the processes that share a training the first looks after the folder.
+    if os.environ.get("RANK", "0") == "0":
+        refuse_begun(args.out, resume=args.resume or args.resume_if_any or args.anew)
+        if args.anew:
+            forget_checkpoints(args.out)
     with progress.served(shown, args.host, args.port, args.announce):
         train(wanted, args, shown, stopping)
 
@@ -149,24 +158,28 @@ def train(
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from watercolour.env.client import EnvClient
-    from watercolour.train import session
+    from watercolour.train import ranks, session
 
     spec = wanted.spec
-    with EnvClient(
-        args.env,
-        sessions=max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes),
-        timeout_s=spec.env.message_timeout_seconds,
-    ) as env:
-        session.run(
-            wanted,
-            args.out,
-            env,
-            shown,
-            stopping,
-            resume=args.resume or args.resume_if_any or args.anew,
-            afresh=args.resume_if_any or args.anew,
-            desk=env,
-        )
+    with ranks.joined() as own:
+        # The environment counts the sessions of all together.
+        most = max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes)
+        sessions = -(-most // own.size)
+        with EnvClient(
+            args.env, sessions=sessions, timeout_s=spec.env.message_timeout_seconds
+        ) as env:
+            session.run(
+                wanted,
+                args.out,
+                env,
+                shown,
+                stopping,
+                resume=args.resume or args.resume_if_any or args.anew,
+                afresh=args.resume_if_any or args.anew,
+                # One asks about scorer and judge themselves, for all.
+                desk=env if own.first else None,
+                ranks=own,
+            )
 
 
 if __name__ == "__main__":

@@ -48,11 +48,13 @@ from watercolour.train import trainer as trainers
 from watercolour.train.drift import Probes
 from watercolour.train.files import write_text
 from watercolour.train.progress import Progress
+from watercolour.train.ranks import Ranks, is_agreed
 from watercolour.train.rollouts import LOOK_SECONDS, Environment, Group, Painter
 from watercolour.train.trainer import Limits, Session
 
 log = logs.get(__name__)
 
+ALONE = Ranks()
 #: More threads than this slow a small policy down: their barriers cost more than they bring.
 CPU_THREADS = 2
 
@@ -79,6 +81,7 @@ def run(
     resume: bool,
     afresh: bool = False,
     desk: Desk | None = None,
+    ranks: Ranks = ALONE,
 ) -> None:
     """Train until the last step and write the summary.
 
@@ -92,6 +95,7 @@ def run(
         afresh: without one, begin anew; what an attempt before the first checkpoint left in the
             folder is removed.
         desk: whom to ask about scorer and judge themselves; nobody if None.
+        ranks: the processes that share the training, this one among them.
 
     Raises:
         InputError: the specification, the policy or what is to be resumed is at fault.
@@ -99,34 +103,38 @@ def run(
         InfrastructureError: the run cannot go on; there is a checkpoint if there was a step.
     """
     spec, name = wanted.spec, wanted.metadata.name
-    torch.set_num_threads(min(CPU_THREADS, torch.get_num_threads()))
+    torch.set_num_threads(max(1, min(CPU_THREADS, torch.get_num_threads() // ranks.size)))
     policy = policies.load(spec.model, spec.trainer.lora)
     on_cpu = policy.model.device.type == "cpu"
     if not on_cpu:
         delta.install()
     recipe = recipes.get(spec.recipe)
-    plan = batches.plan(spec, whole=policy.small or not on_cpu)
+    plan = batches.plan(spec, whole=policy.small or not on_cpu, processes=ranks.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
     ask = partial(tokens_of, spec, policy)
     engine_for = partial(_engine, spec, policy, config.cache_implementation)
-    painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping)
+    painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping, ranks)
     painter.generated = partial(progress.enter, "painting")
     painter.completed = partial(reckoning.completed, recipe)
     steps = checkpoint.step_of(resumed) if resumed else 0
     if resumed:
         progress.resumed(steps)
         progress.saved(steps, resumed)
+    with ranks.agreed():
+        # Only the first removes what lies behind the checkpoint, and only it writes.
+        files = artifacts.reopen(out, steps) if resume and ranks.first else artifacts.Artifacts(out)
     session = Session(
         batches=plan,
         painter=painter,
         groups_of=partial(groups_of, spec, plan, ask),
-        artifacts=artifacts.reopen(out, steps) if resume else artifacts.Artifacts(out),
+        artifacts=files,
         progress=progress,
         limits=_limits(spec),
         stopping=stopping,
         flat_steps_teach=config.beta != 0 or config.entropy_coef != 0,
         kl=settings.kl(spec),
+        ranks=ranks,
         memory=_memory(resumed, recipe),
     )
     trainer = trainers.build(policy, config, dataset(spec, plan), session)
@@ -138,19 +146,17 @@ def run(
         session.probes = Probes(desk.submit_probes, out, spec.trainer.guards.drift_every)
     if resumed is None and spec.sft is not None:
         _cold_start(spec, policy, trainer, painter, progress, out)
-    if asked is not None:
-        while wait([asked], timeout=LOOK_SECONDS).not_done:
-            painter.stop()
-        judgecheck.require(asked.result(), spec.judge, out, progress)
+    with ranks.agreed():
+        if asked is not None:
+            while wait([asked], timeout=LOOK_SECONDS).not_done:
+                painter.stop()
+            judgecheck.require(asked.result(), spec.judge, out, progress)
     if resumed is None and spec.trainer.guards.probes:
-        progress.enter("preflight")
-        found = preflight.probe(
-            painter, _probes(spec, ask), spec.trainer.guards, silent=not spec.prompts.thinking
-        )
-        progress.enter("preflight", preflight=asdict(found))
-        write_preflight(out, found)
+        _preflight(spec, painter, ask, progress, out)
     _train(trainer, session, resumed, steps)
-    _write_summary(out, session, resumed is not None)
+    with ranks.agreed():
+        if ranks.first:
+            _write_summary(out, session, resumed is not None)
     # Last, so that a disk too full for the final checkpoint costs that alone.
     trainer.save_whole()
     progress.enter("done")
@@ -187,8 +193,10 @@ def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, st
                 f"stopped after {trainer.state.global_step} steps.",
                 remedy="Go on with --resume.",
             )
-    except WatercolourError:
-        if trainer.state.global_step > steps:
+    except WatercolourError as error:
+        # Where one process alone failed, the others cannot come to write their parts.
+        full = error.reason is Reason.GPU_OUT_OF_MEMORY and not is_agreed(error.__cause__ or error)
+        if (session.ranks.alone or not full) and trainer.state.global_step > steps:
             trainer.save_whole()
         raise
 
@@ -227,12 +235,20 @@ def _cold_start(
     asked = [subjects[number % len(subjects)] for number in range(coldstart.PROBES)]
     prompts = [tokens_of(spec, policy, subject) for subject in asked]
 
+    ranks = painter.ranks
+
     def rate(look: int) -> float:
         rows = range(len(prompts))
         seeds = [batches.row_seed(spec.seed, preflight.STEP, look, row) for row in rows]
-        return coldstart.gate_pass_rate(
+        found = coldstart.gate_pass_rate(
             painter.engine, painter.decode, prompts, seeds, spec.recipe.gate, painter.stop
         )
+        # All go by what the first has seen, so that all stop at the same step.
+        return ranks.gather(found)[0]
+
+    def stop() -> None:
+        painter.stop()
+        painter.stop_together()
 
     def tell(step: int, steps: int, loss: float, passing: float | None) -> None:
         figures = {"step": step, "steps": steps, "loss": loss, "gate_pass_rate": passing}
@@ -241,8 +257,10 @@ def _cold_start(
     progress.enter("sft")
     found = pairs.load(spec.sft, spec.seed)
     examples = [reply_tokens(spec, policy, pair) for pair in found]
-    outcome = coldstart.run(trainer.adapted, examples, spec.sft, rate, tell, painter.stop)
-    write_text(out / "sft.json", json.dumps(asdict(outcome), indent=2) + "\n")
+    outcome = coldstart.run(trainer.adapted, examples, spec.sft, rate, tell, stop, ranks)
+    with ranks.agreed():
+        if ranks.first:
+            write_text(out / "sft.json", json.dumps(asdict(outcome), indent=2) + "\n")
 
 
 def reply_tokens(
@@ -287,6 +305,23 @@ def groups_of(
     ]
 
 
+def _preflight(
+    spec: RunSpec,
+    painter: Painter,
+    ask: Callable[[str], tuple[int, ...]],
+    progress: Progress,
+    out: Path,
+) -> None:
+    """Paint a few sketches and keep what they showed, or refuse the run."""
+    progress.enter("preflight")
+    silent = not spec.prompts.thinking
+    found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards, silent=silent)
+    progress.enter("preflight", preflight=asdict(found))
+    with painter.ranks.agreed():
+        if painter.ranks.first:
+            write_preflight(out, found)
+
+
 def _probes(spec: RunSpec, ask: Callable[[str], tuple[int, ...]]) -> list[Group]:
     """One group a probe, the subjects in turn."""
     subjects = spec.prompts.subjects
@@ -308,10 +343,16 @@ def _painter(
     engine: engines.Engine,
     env: Environment,
     stopping: Callable[[], bool],
+    ranks: Ranks,
 ) -> Painter:
     def stop() -> None:
-        if stopping():
+        # One that left by itself would leave the others waiting for it.
+        if ranks.alone and stopping():
             raise InterruptedRun(Reason.INTERRUPTED, "stopped while painting.")
+
+    def stop_together() -> None:
+        if not ranks.alone and ranks.any(stopping()):
+            raise InterruptedRun(Reason.INTERRUPTED, "stopped after painting.")
 
     return Painter(
         engine=engine,
@@ -320,6 +361,8 @@ def _painter(
         run=name,
         seed_of=partial(batches.row_seed, spec.seed),
         stop=stop,
+        ranks=ranks,
+        stop_together=stop_together,
     )
 
 

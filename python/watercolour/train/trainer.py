@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +36,7 @@ from watercolour.train.drift import Probes
 from watercolour.train.guard import Verdict
 from watercolour.train.policy import ADAPTER_FILE, Policy, require_whole
 from watercolour.train.progress import Progress
+from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import Group, Painted, Painter
 
 log = logs.get(__name__)
@@ -73,6 +75,7 @@ class Session:
     flat_steps_teach: bool
     #: The KL term's weight by step; None where it never changes.
     kl: Kl | None = None
+    ranks: Ranks = field(default_factory=Ranks)
     memory: Memory = field(default_factory=Memory)
     painted: Painted | None = None
     #: Paintings that are scored again and again; None where nobody can be asked.
@@ -108,7 +111,8 @@ class Trainer(GRPOTrainer):
                 return self._packed_loss(model, inputs, self.micro_batch_tokens)
             except torch.OutOfMemoryError:
                 longest = max(packing.lengths_of(inputs))
-                if self.micro_batch_tokens <= longest:
+                # The other processes are in the middle of the step and cannot begin it again.
+                if self.micro_batch_tokens <= longest or not self.session.ranks.alone:
                     raise
                 self.micro_batch_tokens = max(longest, self.micro_batch_tokens // 2)
                 log.warning(
@@ -123,9 +127,13 @@ class Trainer(GRPOTrainer):
     def _packed_loss(self, model: Any, inputs: Any, tokens: int) -> Tensor:
         total = torch.zeros((), device=inputs["completion_ids"].device)
         apart: list[Tensor] = []
-        for rows in packing.micro_batches(packing.lengths_of(inputs), tokens):
-            loss, differences = self._observed_loss(model, packing.taken(inputs, rows))
-            self.accelerator.backward(loss)
+        parts = packing.micro_batches(packing.lengths_of(inputs), tokens)
+        parts = packing.in_parts(parts, max(self.session.ranks.gather(len(parts))))
+        for number, rows in enumerate(parts, 1):
+            last = number == len(parts)
+            with nullcontext() if last else self.accelerator.no_sync(model):
+                loss, differences = self._observed_loss(model, packing.taken(inputs, rows))
+                self.accelerator.backward(loss)
             total += loss.detach()
             apart.append(differences)
         self._tell_mismatch(torch.cat(apart))
@@ -138,7 +146,7 @@ class Trainer(GRPOTrainer):
             InfrastructureError: the loss is no number; the batch is saved (LossNotFinite).
         """
         loss = super()._compute_loss(model, inputs)
-        if not torch.isfinite(loss):
+        if self.session.ranks.any(not torch.isfinite(loss)):
             self._stop_at(inputs, loss.item())
         newest, sampled = self._newest_logs, inputs.get("sampling_per_token_logps")
         if newest is None or sampled is None:
@@ -148,7 +156,8 @@ class Trainer(GRPOTrainer):
 
     def _stop_at(self, inputs: Any, loss: float) -> NoReturn:
         step, folder = self.state.global_step, self.session.artifacts.folder
-        kept = bad_batch.save(folder, step, inputs, self.session.painted)
+        rank = self.session.ranks.rank
+        kept = bad_batch.save(folder, step, inputs, self.session.painted, rank)
         raise InfrastructureError(
             Reason.LOSS_NOT_FINITE,
             f"the loss of step {step} is {loss}; its batch is in {kept}.",
@@ -161,9 +170,11 @@ class Trainer(GRPOTrainer):
         return found
 
     def _tell_mismatch(self, apart: Tensor) -> None:
-        if len(apart):
-            self._metrics["train"]["mismatch_mean"].append(float(apart.mean()))
-            self._metrics["train"]["mismatch_max"].append(float(apart.max()))
+        own = (float(apart.sum()), float(apart.max())) if len(apart) else (0.0, 0.0)
+        found = self.session.ranks.gather((len(apart), *own))
+        if tokens := sum(count for count, _, _ in found):
+            self._metrics["train"]["mismatch_mean"].append(sum(t for _, t, _ in found) / tokens)
+            self._metrics["train"]["mismatch_max"].append(max(most for _, _, most in found))
 
     @property
     def adapted(self) -> Any:
@@ -195,27 +206,41 @@ class Trainer(GRPOTrainer):
         Raises:
             InfrastructureError: the disk is full (DiskFull).
         """
-        step = self.state.global_step
-        session = self.session
+        step, session, ranks = self.state.global_step, self.session, self.session.ranks
+        folder = session.artifacts.folder
 
         def fill(part: Path) -> None:
-            self._saving_to = part
-            try:
-                super(Trainer, self)._save_checkpoint(self.adapted, None)
-            finally:
-                self._saving_to = None
+            with ranks.agreed():
+                pass  # The folder is there.
+            with ranks.agreed():
+                self._save_in(part)
             inner = part / f"{checkpoint.PREFIX}{step}"
             for file in inner.iterdir():
                 file.rename(part / file.name)
             inner.rmdir()
             require_whole(self.adapted, part / ADAPTER_FILE)
 
-        memory = replace(session.memory, seconds=session.seconds())
-        folder = session.artifacts.folder
+        written = folder / checkpoint.FOLDER / f"{checkpoint.PREFIX}{step}"
         session.progress.enter("saving")
-        written = checkpoint.write(folder, step, session.limits.keep_checkpoints, fill, memory)
+        with ranks.agreed():
+            if ranks.first:
+                memory = replace(session.memory, seconds=session.seconds())
+                checkpoint.write(folder, step, session.limits.keep_checkpoints, fill, memory)
+            else:
+                with ranks.agreed():
+                    pass  # The first has made the folder.
+                with ranks.agreed():
+                    self._save_in(folder / checkpoint.PART)
         session.progress.saved(step, written)
         return written
+
+    def _save_in(self, part: Path) -> None:
+        """transformers' part of a checkpoint; of others than the first, its random state alone."""
+        self._saving_to = part
+        try:
+            super()._save_checkpoint(self.adapted, None)
+        finally:
+            self._saving_to = None
 
 
 def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Session) -> Trainer:
@@ -228,7 +253,9 @@ def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Sessi
         painted = session.painter.paint(step, groups, session.batches.group_size)
         session.progress.enter("updating")
         session.painted = painted
-        return answer(painted, min(policy.ends, default=policy.tokenizer.pad_token_id))
+        return answer(
+            painted.part(session.ranks), min(policy.ends, default=policy.tokenizer.pad_token_id)
+        )
 
     trainer = Trainer(
         model=policy.model,
@@ -382,8 +409,9 @@ class _Steps(TrainerCallback):
         painted = self._fresh(step)
         spent = time.perf_counter() - self.step_began
         painting = painted.seconds_generate + painted.seconds_wait if painted else 0.0
-        if painted is not None:
-            session.artifacts.add_rollouts(step, self._with_advantages(painted))
+        with session.ranks.agreed():
+            if painted is not None and session.ranks.first:
+                session.artifacts.add_rollouts(step, self._with_advantages(painted))
         own: dict[str, metrics.Cell] = {
             "step_time": spent,
             "skipped": int(bool(self.skipped)),
@@ -393,10 +421,13 @@ class _Steps(TrainerCallback):
             **(session.probes.collect() if session.probes is not None else {}),
         }
         row = metrics.row(step, painted, logs, own)
-        session.artifacts.add_row(row)
+        with session.ranks.agreed():
+            if session.ranks.first:
+                session.artifacts.add_row(row)
         session.progress.alarmed(alarms.raised(session.artifacts.rows))
         session.progress.step_done(row, len(painted.rollouts) if painted else 0)
-        _say(row, session.batches.steps)
+        if session.ranks.first:
+            _say(row, session.batches.steps)
         self._require_infrastructure(step)
 
     def _with_advantages(self, painted: Painted) -> list[Any]:
@@ -439,7 +470,7 @@ class _Steps(TrainerCallback):
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        if self.session.stopping():
+        if self.session.ranks.any(self.session.stopping()):
             control.should_training_stop = True
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from watercolour.api import load
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.api.status import Progress as Shape
@@ -82,7 +83,7 @@ def test_a_run_that_begins_anew_forgets_the_checkpoints_of_the_attempt_before(
     monkeypatch.setattr(run, "train", lambda *_: began.append(list(out.iterdir())))
     words = ["--spec", str(spec), "--env", "http://127.0.0.1:9", "--out", str(out), "--anew"]
     args = run._parser().parse_args(words)  # pyright: ignore[reportPrivateUsage]
-    run.attempt(args, Progress("", 0), run.Stopping())
+    run.attempt(load.run(spec), args, Progress("", 0), run.Stopping())
     assert began == [[out / "metrics.csv"]]
 
 

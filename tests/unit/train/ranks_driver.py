@@ -1,0 +1,72 @@
+"""One process of a training that several share, as the launcher starts it; run by the tests.
+
+Its command line is the trainer's. The environment is the tests' own stage, which writes down what
+it is asked, a file a rank.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from tests.unit.train.conftest import Stage
+
+from watercolour.api import load
+from watercolour.api.errors import InterruptedRun, WatercolourError
+from watercolour.train import last_words, ranks, run, session
+from watercolour.train.progress import Progress
+
+
+def main() -> int:
+    args = run._parser().parse_args()  # pyright: ignore[reportPrivateUsage]
+    asked: dict[str, Any] = json.loads(os.environ.get("ASKED", "{}"))
+    torch.set_num_threads(1)
+    stopping = run.Stopping()
+    signal.signal(signal.SIGTERM, stopping.handle)
+    wanted = load.run(args.spec)
+    shown = Progress("test", wanted.spec.trainer.steps)
+    away = [tuple(one) for one in asked.get("away", [])]
+    stage = Stage(away=lambda *place: place in away)
+    with ranks.joined() as own:
+        if own.rank == asked.get("dies"):
+            raise SystemExit(7)
+        real = stage.submit
+
+        def submit(completion: str, **ids: Any) -> Any:
+            if [own.rank, ids["step"]] == asked.get("terminated"):
+                # As a pod is told to go: one of them, in the middle of its work.
+                os.kill(os.getpid(), signal.SIGTERM)
+            return real(completion, **ids)
+
+        stage.submit = submit  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            session.run(
+                wanted,
+                args.out,
+                stage,
+                shown,
+                stopping,
+                resume=args.resume,
+                ranks=own,
+            )
+        except InterruptedRun as error:
+            last_words.write(args.termination_log, last_words.of_failure(error, shown))
+            return stopping.exit_code if stopping() else 143
+        except WatercolourError as error:
+            last_words.write(args.termination_log, last_words.of_failure(error, shown))
+            return error.exit_code
+        finally:
+            seen = [[one.step, one.group, one.index, one.reward] for one in stage.seen]
+            (args.out / f"seen-{own.rank}.json").write_text(json.dumps(seen))
+    last_words.write(args.termination_log, last_words.of_success(args.out, shown))
+    return 0
+
+
+if __name__ == "__main__":
+    Path(sys.argv[sys.argv.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
+    sys.exit(main())
