@@ -2,8 +2,8 @@
 
 Recoloured: every painting once more with red and blue exchanged and its paper kept, so that a
 red poppy teaches what a blue iris needs and no head learns a subject's colour for merit. (Green
-stays, hence leaves do.) Counterexamples are attempts to cheat, rendered and shipped, that count
-as meh.
+stays, hence leaves do.) Counterexamples are attempts to cheat, rendered and shipped, and good
+paintings that were spoilt; both count as meh.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.score import features
+from watercolour.score import degrade, features
 from watercolour.score.features import Backbone, Features, Pixels
 from watercolour.score.pictures import NotAPicture
 
@@ -41,7 +41,9 @@ class Examples:
         subjects: [n], names.
         own: [n], true for the pool's paintings as they are: only by these are accuracies measured
             and the scale set.
-        counter: [n], true for counterexamples.
+        counter: [n], true for counterexamples, spoilt paintings among them.
+        kinds: [n], how a good painting was spoilt, by its name in :mod:`degrade`; empty for the
+            others. The judge alone learns from them: quality notices without.
     """
 
     quality: NDArray[np.float32]
@@ -50,6 +52,7 @@ class Examples:
     subjects: NDArray[np.str_]
     own: NDArray[np.bool_]
     counter: NDArray[np.bool_]
+    kinds: NDArray[np.str_]
 
 
 @dataclass(frozen=True)
@@ -156,19 +159,31 @@ def stack(found: Sequence[Features]) -> tuple[NDArray[np.float32], NDArray[np.fl
 
 
 def gather(pool: Paintings, counterexamples: Paintings, backbone: Backbone) -> Examples:
-    """The pool and the counterexamples, then both recoloured.
+    """The pool and the counterexamples, then both recoloured; then good paintings spoilt.
 
     Raises:
         InputError: a painting cannot be decoded, or a tier does not exist (InvalidPool).
     """
     pixels = [*decode(pool), *decode(counterexamples)]
-    quality, judge = stack(features.embed(backbone, [*pixels, *map(recolour, pixels)]))
-    place = np.tile(np.arange(len(pixels)), 2)
+    taught, _ = good(pool)
+    spoilt = [(number, kind) for kind in degrade.ALL for number in taught]
+    ruins = [features.decode(degrade.spoil(pool.pictures[n], kind)) for n, kind in spoilt]
+    quality, judge = stack(features.embed(backbone, [*pixels, *map(recolour, pixels), *ruins]))
+    whole, place = 2 * len(pixels), np.tile(np.arange(len(pixels)), 2)
+    ranks = np.tile(rank([*pool.tiers, *counterexamples.tiers]), 2)
+    subjects = np.tile(np.array([*pool.subjects, *counterexamples.subjects]), 2)
     return Examples(
         quality,
         judge,
-        np.tile(rank([*pool.tiers, *counterexamples.tiers]), 2),
-        np.tile(np.array([*pool.subjects, *counterexamples.subjects]), 2),
-        np.arange(2 * len(pixels)) < len(pool.names),
-        place >= len(pool.names),
+        np.concatenate([ranks, np.zeros(len(ruins), np.int64)]),
+        np.concatenate([subjects, np.array([pool.subjects[n] for n, _ in spoilt])]),
+        np.arange(whole + len(ruins)) < len(pool.names),
+        np.concatenate([place >= len(pool.names), np.ones(len(ruins), bool)]),
+        np.array([*[""] * whole, *(kind for _, kind in spoilt)]),
     )
+
+
+def good(pool: Paintings) -> tuple[list[int], list[int]]:
+    """Places of the good paintings that are spoilt to teach, and of those spoilt to test."""
+    places = [n for n, tier in enumerate(pool.tiers) if tier != "meh"]
+    return places[4::9], places[::9]

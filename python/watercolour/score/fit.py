@@ -32,6 +32,7 @@ def fit_folder(pool_folder: Path, counterexamples_folder: Path, threads: int = 2
         "counterexamples": counter.checksum,
         "paintings": len(pool.names),
         "subjects": sorted(set(pool.subjects)),
+        "spoilt": sorted(set(seen.kinds) - {""}),
         "held_out": validate.held_out_accuracy(seen),
     }
     return replace(heads.fit(seen), provenance=provenance)

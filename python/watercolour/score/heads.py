@@ -18,7 +18,7 @@ from watercolour.score.examples import TIER_MU, Examples
 from watercolour.score.linear import Array, Linear, fit_linear
 
 #: Changes whenever the meaning of the arrays in heads.npz does.
-VERSION = "heads/2"
+VERSION = "heads/3"
 SHIPPED = Path(__file__).parent / "data" / "heads.npz"
 
 #: No painting that HPSv3 was shown scored outside it.
@@ -81,12 +81,18 @@ def slope(u: Array, knots: Array) -> Array:
 
 def fit_quality(e: Examples, which: NDArray[np.bool_]) -> Linear:
     """Quality asks whether a picture is like the pool's good ones, hence its strangeness."""
-    return fit_linear(e.quality[which], e.ranks[which], e.counter[which], strange=True)
+    which = which & (e.kinds == "")
+    return fit_linear(e.quality[which], e.ranks[which], apart(e)[which], strange=True)
 
 
 def fit_judge(e: Examples, which: NDArray[np.bool_]) -> Linear:
     """The judge asks how its parts are painted."""
-    return fit_linear(e.judge[which], e.ranks[which], e.counter[which], strange=False)
+    return fit_linear(e.judge[which], e.ranks[which], apart(e)[which], strange=False)
+
+
+def apart(e: Examples) -> NDArray[np.int64]:
+    """[n]: 0 for the pool's own paintings, 1 for attempts to cheat, 2 for spoilt paintings."""
+    return e.counter.astype(np.int64) + (e.kinds != "")
 
 
 def held_out(examples: Examples) -> tuple[Array, Array]:

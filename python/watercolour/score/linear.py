@@ -21,6 +21,9 @@ COMPONENTS = 40
 PENALTY = 0.002
 #: Standardised features beyond it are cut.
 CLIP = 3.0
+#: The kind of spoilt paintings, whose pairs weigh less than the others: they are plain to see, and
+#: must not take the place of what a person has rated.
+SPOILT, SPOILT_WEIGHT = 2, 0.3
 #: Deviations of the strangeness count so much more than those of the first component.
 STRANGENESS = 2.0
 
@@ -109,14 +112,15 @@ def fit_logistic(d: Array, weights: Array, penalty: float) -> tuple[Array, Array
     return w, np.linalg.inv(hessian)
 
 
-def fit_linear(x: NDArray[Any], ranks: Ranks, apart: NDArray[np.bool_], *, strange: bool) -> Linear:
+def fit_linear(x: NDArray[Any], ranks: Ranks, apart: NDArray[np.int64], *, strange: bool) -> Linear:
     """A head from examples.
 
     Args:
         x: [n, d] features.
         ranks: [n], higher is better; 0 is bad.
-        apart: [n], examples that form a kind of their own: every pair of kinds weighs the same,
-            so that few counterexamples count as much as many ordinary bad paintings.
+        apart: [n], the kind of each example, 0 to 2: every pair of kinds weighs the same, but for
+            those with SPOILT, so that few counterexamples count as much as many ordinary bad
+            paintings.
         strange: whether the distance from the good examples counts.
     """
     x = np.asarray(x, np.float64)
@@ -139,9 +143,11 @@ def fit_linear(x: NDArray[Any], ranks: Ranks, apart: NDArray[np.bool_], *, stran
     c = bare.components(x)
     chosen = pairs(ranks)
     better, worse = chosen[:, 0], chosen[:, 1]
-    kind = (ranks[better] * 100 + ranks[worse]) * 4 + apart[better] * 2 + apart[worse]
+    kind = (ranks[better] * 100 + ranks[worse]) * 9 + apart[better] * 3 + apart[worse]
     _, inverse, counts = np.unique(kind, return_inverse=True, return_counts=True)
-    share = 1 / (counts[inverse] * len(counts))
+    share = 1 / counts[inverse]
+    share[(apart[worse] == SPOILT) | (apart[better] == SPOILT)] *= SPOILT_WEIGHT
+    share /= share.sum()
     weight, covariance = fit_logistic(c[better] - c[worse], share, PENALTY)
     # The loss is a mean over pairs; as evidence the n paintings count once each.
     return replace(bare, weight=weight, covariance=covariance / len(x))

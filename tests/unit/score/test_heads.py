@@ -26,7 +26,9 @@ def made(seed: int = 0, n: int = 90) -> Examples:
     hidden = x[:, 0] + 0.5 * x[:, 1] + rng.normal(0, 0.2, n)
     ranks = np.searchsorted(np.quantile(hidden, [1 / 3, 2 / 3]), hidden).astype(np.int64)
     subjects = np.array(["iris", "poppy", "daisy"])[np.arange(n) % 3]
-    return Examples(x, x[:, ::-1].copy(), ranks, subjects, np.ones(n, bool), np.zeros(n, bool))
+    return Examples(
+        x, x[:, ::-1].copy(), ranks, subjects, np.ones(n, bool), np.zeros(n, bool), np.full(n, "")
+    )
 
 
 @given(st.integers(0, 89), st.integers(0, 89))
@@ -56,7 +58,7 @@ def test_the_fit_is_the_minimum_of_its_loss() -> None:
 
 def test_separable_tiers_have_a_finite_answer() -> None:
     x = np.vstack([np.full((5, 3), 1.0), np.full((5, 3), -1.0)])
-    fitted = fit_linear(x, np.array([2] * 5 + [0] * 5), np.zeros(10, bool), strange=True)
+    fitted = fit_linear(x, np.array([2] * 5 + [0] * 5), np.zeros(10, np.int64), strange=True)
     assert np.isfinite(fitted.utility(x)).all()
 
 
@@ -70,8 +72,8 @@ def test_a_picture_unlike_all_good_ones_is_strange_and_loses_by_it() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(120, DIMENSIONS))
     good = np.abs(x).max(axis=1) < 1.8
-    head = fit_linear(x, good.astype(np.int64), np.zeros(120, bool), strange=True)
-    plain = fit_linear(x, good.astype(np.int64), np.zeros(120, bool), strange=False)
+    head = fit_linear(x, good.astype(np.int64), np.zeros(120, np.int64), strange=True)
+    plain = fit_linear(x, good.astype(np.int64), np.zeros(120, np.int64), strange=False)
     far = rng.choice((-2.5, 2.5), size=(50, DIMENSIONS))
     assert (head.utility(far) < np.quantile(head.utility(x[good]), 0.05)).all()
     assert (plain.utility(far) > np.median(plain.utility(x[good]))).any()
@@ -82,8 +84,8 @@ def test_few_counterexamples_weigh_as_much_as_many_bad_paintings() -> None:
     groups = ((60, (1, 1)), (60, (-1, 0)), (3, (1, -1)))
     x = np.vstack([rng.normal(at, 0.3, (n, 2)) for n, at in groups])
     ranks = np.array([1] * 60 + [0] * 63)
-    apart = np.arange(123) >= 120
-    together = fit_linear(x, ranks, np.zeros(123, bool), strange=False)
+    apart = (np.arange(123) >= 120).astype(np.int64)
+    together = fit_linear(x, ranks, np.zeros(123, np.int64), strange=False)
     alone = fit_linear(x, ranks, apart, strange=False)
 
     def gap(head: linear.Linear) -> float:

@@ -24,6 +24,34 @@ def test_a_held_out_subject_is_ranked_right(head: str, found: dict[str, Any]) ->
     assert accuracy["love_okay"]["mean"] > 0.5
 
 
+@pytest.mark.parametrize("head", ["quality", "judge", "judge_untaught"])
+def test_a_spoilt_painting_scores_less(head: str, found: dict[str, Any]) -> None:
+    kept = [
+        kind
+        for kind, one in found["spoilt"].items()
+        if one[head]["change"] >= 0 or one[head]["falls"] <= 0.5
+    ]
+    assert len(found["spoilt"]) == 20
+    assert len(kept) <= 1, kept
+
+
+@pytest.mark.parametrize("head", ["quality", "judge"])
+def test_a_head_is_right_as_often_as_it_is_sure(head: str, found: dict[str, Any]) -> None:
+    bins = found["calibration"][head]["bins"]
+    assert sum(pairs for _, _, pairs in bins) > 1000
+    right = [was for _, was, _ in bins]
+    assert right[-1] > 0.9
+    assert right[-1] > right[0]
+    assert found["calibration"][head]["error"] < 0.2
+
+
+def test_a_calibration_curve_counts_every_pair_once() -> None:
+    sure, right = np.array([0.55, 0.56, 0.95, 0.97, 1.0]), np.array([1, 0, 1, 1, 1], bool)
+    found = validate.curve(sure, right)
+    assert found["bins"] == [(0.555, 0.5, 2), (0.9733, 1.0, 3)]
+    assert found["error"] == pytest.approx((0.055 * 2 + 0.0267 * 3) / 5, abs=1e-3)
+
+
 def test_the_two_heads_are_no_copies(found: dict[str, Any]) -> None:
     assert found["spearman"] <= 0.95
 
