@@ -320,23 +320,6 @@ REFUSALS: list[tuple[Any, str]] = [
         "Set engine to vllm, or leave trainer.vllm out.",
     ),
     (
-        {
-            "trainer": {
-                "engine": "vllm",
-                "vllm": SERVER,
-                "sampling": {"topP": 1.0, "topK": 0},
-                "sharding": "full",
-            }
-        },
-        "spec.trainer.sharding=full: one process has nobody to share the weights with. "
-        "Set processes to the number of GPUs, or sharding to none.",
-    ),
-    (
-        {"trainer": {"sharding": "full", "processes": 2}},
-        "spec.trainer.sharding=full: engine=auto reads the whole weights, of which each process "
-        "has a share. Set engine to vllm, or sharding to none.",
-    ),
-    (
         {"trainer": {"engine": "static", "lora": {"targets": ["all-linear", "experts"]}}},
         "spec.trainer.engine=static: lora.targets names experts, which this engine shares with the "
         "training unmerged. Set it to auto or transformers, or leave experts out.",

@@ -348,18 +348,6 @@ def _engine() -> Iterator[Rule]:
         "server. Set engine to vllm, or leave trainer.vllm out.",
         ".vllm",
     )
-    yield Rule(
-        "self.sharding != 'full' || self.replicas * self.processes > 1",
-        "spec.trainer.sharding=full: one process has nobody to share the weights with. "
-        "Set processes to the number of GPUs, or sharding to none.",
-        ".sharding",
-    )
-    yield Rule(
-        "self.sharding != 'full' || self.engine == 'vllm'",
-        "spec.trainer.sharding=full: engine={self.engine} reads the whole weights, of which each "
-        "process has a share. Set engine to vllm, or sharding to none.",
-        ".sharding",
-    )
     experts = "'experts' in self.lora.targets"
     yield Rule(
         f"self.engine != 'static' || !({experts})",

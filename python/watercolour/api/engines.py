@@ -31,8 +31,6 @@ class Engine:
     """transformers' model types that it computes; empty is every causal model."""
     experts: bool
     """Whether the adapter may be on routed experts."""
-    sharded: bool
-    """Whether the training may hold the weights in shares."""
     exact: bool
     """Whether it tells a token's log-probability before topP and topK cut anything off, so that
     it compares with the training's."""
@@ -45,7 +43,6 @@ ENGINES: Mapping[str, Engine] = {
         where="in the trainer, by `generate`",
         models=(),
         experts=True,
-        sharded=False,
         exact=True,
         drawn_alike=True,
     ),
@@ -53,7 +50,6 @@ ENGINES: Mapping[str, Engine] = {
         where="in the trainer; on a GPU each token is one CUDA graph",
         models=("qwen3", "qwen3_5_text", "qwen3_5_moe_text"),
         experts=False,
-        sharded=False,
         exact=True,
         drawn_alike=True,
     ),
@@ -61,7 +57,6 @@ ENGINES: Mapping[str, Engine] = {
         where="on a server with GPUs of its own",
         models=(),
         experts=True,
-        sharded=True,
         exact=False,
         drawn_alike=False,
     ),
@@ -71,7 +66,6 @@ ENGINES: Mapping[str, Engine] = {
 def problems(spec: RunSpec) -> Iterator[Problem]:
     """What the chosen engine cannot do, with fields relative to ``spec``."""
     yield from _server(spec)
-    yield from _weights(spec)
     yield from _adapter(spec)
     yield from _processes(spec)
     if "enable_thinking" in spec.model.chat_template_kwargs:
@@ -105,26 +99,6 @@ def _server(spec: RunSpec) -> Iterator[Problem]:
             trainer.grpo["cache_implementation"],
             f"engine={trainer.engine} has caches of its own",
             "Leave it out, or set engine to transformers.",
-        )
-
-
-def _weights(spec: RunSpec) -> Iterator[Problem]:
-    trainer = spec.trainer
-    if trainer.sharding != "full":
-        return
-    if trainer.replicas * trainer.processes == 1:
-        yield Problem(
-            "trainer.sharding",
-            trainer.sharding,
-            "one process has nobody to share the weights with",
-            "Set processes to the number of GPUs, or sharding to none.",
-        )
-    if trainer.engine != "vllm":
-        yield Problem(
-            "trainer.sharding",
-            trainer.sharding,
-            f"engine={trainer.engine} reads the whole weights, of which each process has a share",
-            "Set engine to vllm, or sharding to none.",
         )
 
 

@@ -207,8 +207,3 @@ class Trainer(Part):
     processes: Positive = Field(
         default=1, description="Training processes in each pod, one GPU each."
     )
-    sharding: Literal["none", "full"] = Field(
-        default="none",
-        description="`none`: each process holds the whole model. `full`: each holds its share "
-        "(FSDP), for models larger than one GPU; then `engine` must be `vllm`.",
-    )

@@ -37,20 +37,24 @@ def build(
     *,
     pad: int,
     cache: str | None = None,
+    server: Callable[[], Engine] | None = None,
 ) -> tuple[str, Engine]:
     """The engine of that name, or the fastest that fits for ``auto``; its name and itself.
 
     Args:
-        name: ``auto``, ``transformers`` or ``static``.
+        name: ``auto``, ``transformers``, ``static`` or ``vllm``.
         model: the policy; its weights are read anew at every call.
         sampling: how tokens are drawn.
         ends: tokens that end a completion.
         pad: the padding token.
         cache: transformers' kind of key-value cache, such as ``static``, which compiles.
+        server: makes the engine of a vLLM server.
 
     Raises:
         InputError: the engine does not fit the model (InvalidSpec).
     """
+    if name == "vllm" and server is not None:
+        return name, server()
     if name == "auto":
         name = "static" if _fits(model) else "transformers"
     if name == "static":

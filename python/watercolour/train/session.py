@@ -39,6 +39,7 @@ from watercolour.train import (
     pairs,
     preflight,
     reckoning,
+    served,
     settings,
     summary,
     thinking,
@@ -113,7 +114,7 @@ def run(
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
     ask = partial(tokens_of, spec, policy)
-    engine_for = partial(_engine, spec, policy, config.cache_implementation)
+    engine_for = partial(_engine, spec, policy, config.cache_implementation, out, ranks)
     painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping, ranks)
     painter.generated = partial(progress.enter, "painting")
     painter.completed = partial(reckoning.completed, recipe)
@@ -134,6 +135,7 @@ def run(
         stopping=stopping,
         flat_steps_teach=config.beta != 0 or config.entropy_coef != 0,
         kl=settings.kl(spec),
+        correction=settings.correction(spec, config),
         ranks=ranks,
         memory=_memory(resumed, recipe),
     )
@@ -367,14 +369,27 @@ def _painter(
 
 
 def _engine(
-    spec: RunSpec, policy: policies.Policy, cache: str | None, model: torch.nn.Module
+    spec: RunSpec,
+    policy: policies.Policy,
+    cache: str | None,
+    out: Path,
+    ranks: Ranks,
+    model: torch.nn.Module,
 ) -> engines.Engine:
     drawn = decoding(spec.trainer.sampling, builtin=settings.is_builtin(spec))
     bias = logit_bias.of_tokens(policy.tokenizer, spec.trainer.sampling.logit_bias)
     drawn = drawn._replace(bias=bias)
     pad = policy.tokenizer.pad_token_id
+    vllm = spec.trainer.vllm
+    server = vllm and served.Server(vllm, out, model, drawn, policy.ends, ranks.rank)
     name, engine = engines.build(
-        spec.trainer.engine, model, drawn, policy.ends, pad=pad, cache=cache
+        spec.trainer.engine,
+        model,
+        drawn,
+        policy.ends,
+        pad=pad,
+        cache=cache,
+        server=(lambda: server.generate) if server else None,
     )
     log.info("generation engine: %s", name)
     return engine

@@ -18,6 +18,7 @@ from watercolour.api.spec import Kl, RunSpec
 from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
 from watercolour.train.batches import Batches
+from watercolour.train.correction import Correction
 
 
 def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOConfig:
@@ -97,6 +98,22 @@ def beta(spec: RunSpec) -> float:
     """The greatest weight that the KL term has in any step."""
     by_step = kl(spec)
     return spec.trainer.beta if by_step is None else max(by_step.start, by_step.end)
+
+
+def correction(spec: RunSpec, config: GRPOConfig) -> Correction | None:
+    """How the sampler's rounding is weighed out; None where it is only reported.
+
+    On by default with vLLM, as TRL has it. The other engines compute as the training does, so they
+    are corrected when asked to be.
+    """
+    name = "vllm_importance_sampling_correction"
+    if not spec.trainer.grpo.get(name, spec.trainer.engine == "vllm"):
+        return None
+    return Correction(
+        config.vllm_importance_sampling_mode,
+        config.vllm_importance_sampling_clip_min,
+        config.vllm_importance_sampling_clip_max,
+    )
 
 
 def is_builtin(spec: RunSpec) -> bool:

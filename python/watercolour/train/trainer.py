@@ -28,10 +28,11 @@ from watercolour.api.reasons import LASTING, Reason
 from watercolour.api.spec import Kl
 from watercolour.reward import alarms
 from watercolour.reward.recipe import kl_at
-from watercolour.train import bad_batch, checkpoint, guard, metrics, packing
+from watercolour.train import bad_batch, checkpoint, correction, guard, metrics, packing
 from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
+from watercolour.train.correction import Correction
 from watercolour.train.drift import Probes
 from watercolour.train.guard import Verdict
 from watercolour.train.policy import ADAPTER_FILE, Policy, require_whole
@@ -75,6 +76,8 @@ class Session:
     flat_steps_teach: bool
     #: The KL term's weight by step; None where it never changes.
     kl: Kl | None = None
+    #: How the sampler's rounding is weighed out; None where it is only reported.
+    correction: Correction | None = None
     ranks: Ranks = field(default_factory=Ranks)
     memory: Memory = field(default_factory=Memory)
     painted: Painted | None = None
@@ -95,6 +98,7 @@ class Trainer(GRPOTrainer):
     #: Tokens of one micro-batch, padding counted; None leaves the splitting to TRL.
     micro_batch_tokens: int | None = None
     _newest_logs: Tensor | None = None
+    _corrected_inputs: Any = None
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
         """The loss, by packed micro-batches where the loss is a sum over tokens.
@@ -145,7 +149,15 @@ class Trainer(GRPOTrainer):
         Raises:
             InfrastructureError: the loss is no number; the batch is saved (LossNotFinite).
         """
-        loss = super()._compute_loss(model, inputs)
+        corrected = self.session.correction is not None
+        self._corrected_inputs = inputs if corrected else None
+        # TRL weighs a loss only where its own client of vLLM generates; here the loss alone does.
+        self.use_vllm = self.vllm_importance_sampling_correction = corrected
+        try:
+            loss = super()._compute_loss(model, inputs)
+        finally:
+            self.use_vllm = False
+            self._corrected_inputs = None
         if self.session.ranks.any(not torch.isfinite(loss)):
             self._stop_at(inputs, loss.item())
         newest, sampled = self._newest_logs, inputs.get("sampling_per_token_logps")
@@ -167,7 +179,18 @@ class Trainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
         found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         self._newest_logs = found[0].detach()
+        if self._corrected_inputs is not None:
+            self._weigh(self._corrected_inputs, self._newest_logs)
         return found
+
+    def _weigh(self, inputs: Any, newest: Tensor) -> None:
+        """Add the importance weights, which TRL's loss takes from its inputs."""
+        how = self.session.correction
+        assert how is not None
+        mask = inputs["completion_mask"] * inputs.get("tool_mask", 1)
+        training = inputs.get("old_per_token_logps", newest)
+        sampled = inputs["sampling_per_token_logps"]
+        inputs["importance_sampling_ratio"] = correction.weights(how, training, sampled, mask)
 
     def _tell_mismatch(self, apart: Tensor) -> None:
         own = (float(apart.sum()), float(apart.max())) if len(apart) else (0.0, 0.0)

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from watercolour.api.engines import ENGINES
+
 
 @dataclass(frozen=True)
 class Attention:
@@ -124,7 +126,7 @@ def causal_lm(model: nn.Module) -> Any:
 
 
 #: Model types whose step is computed here. The dense ones lack experts, Qwen3 linear attention too.
-MODEL_TYPES = ("qwen3", "qwen3_5_text", "qwen3_5_moe_text")
+MODEL_TYPES = ENGINES["static"].models
 
 
 def unfit(model: nn.Module) -> str:
