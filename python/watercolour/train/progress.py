@@ -38,6 +38,10 @@ GAUGES = {
     "lastStepSeconds": "Duration of the newest step.",
     "kl": "KL divergence from the policy at the run's start, a token, of the newest step.",
     "tokensPerSecond": "Generated tokens a second of the newest step.",
+    "mismatchMean": "Mean distance of log-probabilities between sampler and training.",
+    "secondsGenerate": "Seconds of the newest step that rows grew.",
+    "secondsWait": "Seconds of the newest step that only paintings were awaited.",
+    "secondsUpdate": "Seconds of the newest step that the policy learnt.",
 }
 
 
@@ -94,6 +98,10 @@ class Progress:
                 "lastStepSeconds": row["step_time"],
                 "kl": row["kl"],
                 "tokensPerSecond": row["tokens_per_second"],
+                "mismatchMean": row["mismatch_mean"],
+                "secondsGenerate": row["seconds_generate"],
+                "secondsWait": row["seconds_wait"],
+                "secondsUpdate": row["seconds_update"],
             }
 
     def alarmed(self, alarms: tuple[Alarm, ...]) -> None:

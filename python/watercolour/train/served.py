@@ -122,7 +122,7 @@ class Server:
                     raise self._unavailable(path, type(error).__name__) from error
                 time.sleep(AGAIN_SECONDS * 2 ** (attempt - 1))
                 continue
-            if reply.status_code == httpx.codes.OK:
+            if reply.is_success:
                 return reply
             raise self._unavailable(path, f"{reply.status_code} {reply.text[:300]}")
         raise AssertionError("unreachable")

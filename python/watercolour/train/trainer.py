@@ -178,9 +178,10 @@ class Trainer(GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
         found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        self._newest_logs = found[0].detach()
+        newest: Tensor = found[0].detach()
+        self._newest_logs = newest
         if self._corrected_inputs is not None:
-            self._weigh(self._corrected_inputs, self._newest_logs)
+            self._weigh(self._corrected_inputs, newest)
         return found
 
     def _weigh(self, inputs: Any, newest: Tensor) -> None:

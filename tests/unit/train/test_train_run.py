@@ -33,7 +33,8 @@ def test_progress_serves_the_shape_of_the_status(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "announce").read_text())["url"] == url
         assert json.loads(get(f"{url}/progress"))["etaSeconds"] is None
         shown.step_done(row(0, step_time=4, unscored=0.5, reward=0.3, reward_best=0.6), 8)
-        shown.step_done(row(1, step_time=2, unscored=0.0, reward=0.4, reward_best=0.5), 8)
+        more = {"mismatch_mean": 0.004, "seconds_generate": 1.5}
+        shown.step_done(row(1, step_time=2, unscored=0.0, reward=0.4, reward_best=0.5, **more), 8)
         shown.enter("painting")
         reply = json.loads(get(f"{url}/progress"))
         exposed = get(f"{url}/metrics")
@@ -42,6 +43,8 @@ def test_progress_serves_the_shape_of_the_status(tmp_path: Path) -> None:
     assert (shape.reward.mean, shape.reward.best, shape.unscored_rate) == (0.4, 0.6, 0.25)
     assert (reply["phase"], reply["lastStepSeconds"]) == ("painting", 2)
     assert 'watercolour_trainer_reward_mean{run="test"} 0.4' in exposed
+    assert 'watercolour_trainer_mismatch_mean{run="test"} 0.004' in exposed
+    assert 'watercolour_trainer_seconds_generate{run="test"} 1.5' in exposed
     assert "watercolour_trainer_kl{" not in exposed
 
 
