@@ -246,6 +246,30 @@ def test_the_recipes_are_listed_and_their_terms_told(call: Call) -> None:
     assert "Did you mean 'embedded'?" in refused.err
 
 
+def test_a_recipes_file_is_shown_with_its_steps(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "bold.yaml"
+    path.write_text(
+        "name: bold\nweights: {gate: 0.1, quality: 0.9}\n"
+        "schedule: {stages: [{step: 50, weights: {gate: 0.1, judge: 0.9}}]}\n"
+        "curriculum: [{step: 7, tierShares: {love: 1, okay: 0}}]\nkl: {}\n"
+    )
+    told = call("recipe", "show", path).out
+    assert "from step 50    gate 0.1, judge 0.9" in told
+    assert "from step 7     love 1" in told
+    assert "KL term: weight 0.02 to 0.04 over 100 steps (cosine)" in told
+    path.write_text("name: bold\nweights: {gate: 0.1, qality: 0.9}\n")
+    assert "Did you mean quality" in call("recipe", "show", path).err
+    path.write_text("name: bold\nweights: {gate: 0.1}\n")
+    assert "sum to 0.1, not to 1" in call("recipe", "show", path).err
+
+
+def test_every_term_is_told_with_its_unit_and_source(call: Call) -> None:
+    told = call("recipe", "terms", "--json").json["terms"]
+    assert {"gate", "area", "mark_depth", "diversity"} <= {term["name"] for term in told}
+    assert all(term["unit"] and term["source"] and term["meaning"] for term in told)
+    assert "diversity, 0 to 1" in call("recipe", "terms").out
+
+
 def test_a_paintings_reward_is_explained_term_by_term(call: Call, tmp_path: Path) -> None:
     folder = fake_run.make(tmp_path / "dawn", steps=2)
     entries = [entry for entry in record.read(folder).entries if entry.rollout.gate_passed]

@@ -125,6 +125,15 @@ def test_a_resume_may_change_the_steps(tmp_path: Path) -> None:
     local.run(spec(tmp_path, trainer={"steps": 5}), Recorder(), programs(), resume=True)
 
 
+def test_a_resume_under_other_weights_is_told_each_of_them(tmp_path: Path) -> None:
+    own = {"gate": 0.4, "quality": 0.6}
+    begun(tmp_path, recipe={"name": "mine", "weights": own})
+    other = {"name": "mine", "weights": {"gate": 0.4, "quality": 0.5, "judge": 0.1}}
+    with pytest.raises(InputError) as caught:
+        local.run(spec(tmp_path, recipe=other), Recorder(), programs(), resume=True)
+    assert "weights.quality: 0.6 → 0.5; weights.judge: absent → 0.1" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("seed", 2), ("recipe", {"name": "hps-only"}), ("model", {"id": "x"})]
 )

@@ -12,7 +12,8 @@ from watercolour.api import spec
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
-from watercolour.reward import pool, recipes, reckon
+from watercolour.reward import likeness, pool, recipes, reckon, terms
+from watercolour.reward.facts import described
 from watercolour.reward.recipe import Recipe, Schedule, differences, kl_at, plain
 
 LOVED = [one.painting for one in pool.load("builtin:flowers").references if one.tier == "love"]
@@ -135,6 +136,9 @@ def test_a_group_is_rewarded_for_what_sets_its_members_apart() -> None:
     group = [reckon.pending(HYBRID, member(one)) for one in (LOVED[0], LOVED[0], LOVED[40])]
     first, second, other = reckon.completed(HYBRID, group)
     assert first.terms["diversity"] == second.terms["diversity"]
+    apart = likeness.look_distance(described(LOVED[0]), described(LOVED[40]))
+    # With the others, and not with itself.
+    assert other.terms["diversity"] == pytest.approx(terms.diversity([apart, apart]))
     assert (other.terms["diversity"] or 0) > (first.terms["diversity"] or 1)
     assert other.reward is not None
     assert first.reward is not None
