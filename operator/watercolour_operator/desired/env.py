@@ -14,6 +14,9 @@ from watercolour_operator.desired.templates import merged
 from watercolour_operator.names import PORTS, Component
 from watercolour_operator.settings import Settings
 
+#: Verdicts and what was spent of the budget, in the pod's scratch: they outlive the container,
+#: and where pods come and go spec.judge.cache.url is for the verdicts.
+VERDICTS = "/tmp/verdicts.sqlite"
 #: The variable that holds the judge's API key.
 JUDGE_KEY = "WATERCOLOUR_JUDGE_KEY"
 
@@ -65,6 +68,8 @@ def _args(run: Run) -> Iterator[str]:
         yield from ("--judge", services.url(identity(run, Component.JUDGE)))
     if _judge_key(run):
         yield from ("--judge-key-env", JUDGE_KEY)
+    if run.spec.judge.backend == "openai":
+        yield from ("--verdicts", VERDICTS)
     yield from ("--grace-seconds", str(DRAIN_SECONDS))
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.ENV]))
 

@@ -25,6 +25,8 @@ LINK_LOCAL = {"0.0.0.0/0": ["169.254.0.0/16"], "::/0": ["fd00:ec2::254/128", "fe
 #: A cluster's DNS pods listen on 53, OpenShift's on 5353.
 DNS_PORTS = (53, 5353)
 HTTPS = 443
+#: Ports of addresses that name none; any other scheme is plain HTTP's.
+PORTS_OF = {"https": HTTPS} | dict.fromkeys(("redis", "rediss", "valkey", "valkeys"), 6379)
 
 
 def policies(run: Run, settings: Settings) -> list[Manifest]:
@@ -96,7 +98,7 @@ def _env(run: Run, settings: Settings) -> Manifest:
         egress.append(_to(identity(run, Component.SCORER)))
     if servers.runs_judge(spec):
         egress.append(_to(identity(run, Component.JUDGE)))
-    for url in filter(None, (spec.scorer.endpoint, spec.judge.endpoint)):
+    for url in filter(None, (spec.scorer.endpoint, spec.judge.endpoint, spec.judge.cache.url)):
         egress += _endpoint(run, url)
     return _policy(who, ingress, egress)
 
@@ -219,7 +221,7 @@ def _endpoint(run: Run, url: str) -> list[Rule]:
     except ValueError:
         namespace = _namespace_of(run, host)
         return [{"to": [{"namespaceSelector": _namespace(namespace)}]}] if namespace else []
-    port = parts.port or (HTTPS if parts.scheme == "https" else 80)
+    port = parts.port or PORTS_OF.get(parts.scheme, 80)
     return [_rule("to", [{"ipBlock": {"cidr": str(address)}}], port)]
 
 

@@ -41,12 +41,16 @@ def needs(recipe: Recipe, term: Term) -> bool:
 def runs_scorer(spec: RunSpec) -> bool:
     """Whether the run has a scorer of its own, or one that it shares.
 
-    The embedded scorer judges as well, so a run whose recipe needs only the judge has it too.
+    The embedded scorer judges as well, so a run whose recipe needs only the judge has it too, and
+    one for whose judge it stands in.
     """
     scorer = spec.scorer
     if scorer.endpoint or scorer.backend not in ("embedded", "hpsv3"):
         return False
-    return needs(spec.recipe, "quality") or (scorer.backend == "embedded" and _embedded_judge(spec))
+    judges = _embedded_judge(spec) or (
+        spec.judge.fallback == "embedded" and needs(spec.recipe, "judge")
+    )
+    return needs(spec.recipe, "quality") or (scorer.backend == "embedded" and judges)
 
 
 def runs_judge(spec: RunSpec) -> bool:

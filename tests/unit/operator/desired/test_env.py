@@ -41,6 +41,20 @@ def test_it_finds_the_renderers_by_their_service() -> None:
     assert told({}, "--spec") == "/etc/watercolour/run.yaml"
 
 
+def test_a_hosted_judge_s_verdicts_outlive_the_container() -> None:
+    hosted = {"backend": "openai", "endpoint": "http://a/v1"}
+    assert told({"judge": hosted}, "--verdicts") == "/tmp/verdicts.sqlite"
+    assert told({}, "--verdicts") is None
+
+
+def test_the_embedded_scorer_is_there_to_stand_in_for_the_judge() -> None:
+    weights = {"gate": 0.1, "judge": 0.9}
+    hosted = {"backend": "openai", "endpoint": "http://a/v1"}
+    own = {"recipe": {"name": "mine", "weights": weights}}
+    assert told({**own, "judge": hosted}, "--scorer") is None
+    assert told({**own, "judge": {**hosted, "fallback": "embedded"}}, "--scorer") is not None
+
+
 def test_the_judge_s_key_is_named_and_never_shown() -> None:
     judge = {"backend": "openai", "endpoint": "http://a/v1", "secretRef": {"name": "j"}}
     assert told({"judge": judge}, "--judge-key-env") == "WATERCOLOUR_JUDGE_KEY"
