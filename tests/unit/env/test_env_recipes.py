@@ -96,7 +96,7 @@ def test_marks_need_a_backend_that_gives_them(world: World) -> None:
 
 
 async def test_a_term_that_needs_a_replay_asks_for_one_and_no_other_does(world: World) -> None:
-    square = [0.0, 0.0, 100.0, 0.0, 100.0, 100.0, 0.0, 100.0]
+    square = [0.0, 0.0, 130.0, 0.0, 130.0, 130.0, 0.0, 130.0]
     shape = {
         "kind": "fill",
         "call": "circle",
@@ -118,8 +118,8 @@ async def test_a_term_that_needs_a_replay_asks_for_one_and_no_other_does(world: 
     own = {"name": "mine", "weights": {"gate": 0.5, "area": 0.5}}
     async with env(world.spec(recipe=own), world) as client:
         rollout = await ask(client)
-    assert rollout.heaviest_shape == pytest.approx(0.2, abs=0.01)
-    assert rollout.terms["area"] == pytest.approx((0.45 - 0.2) / 0.3, abs=0.03)
+    assert rollout.heaviest_shape == pytest.approx(0.338, abs=0.01)
+    assert rollout.terms["area"] == pytest.approx((0.42 - 0.338) / 0.14, abs=0.06)
     async with env(world.spec("hps-only"), world) as client:
         assert (await ask(client, edges.another(1))).heaviest_shape is None
     assert "replay" not in world.renderer.posts[-1]

@@ -155,7 +155,7 @@ def test_utility_rises_with_every_win_and_with_the_strength_of_the_beaten(
 
 
 def test_a_tie_with_average_okay_paintings_is_a_half() -> None:
-    tied = {**votes(0.5, 0.5), "reference_strengths": (0.0, 0.0)}
+    tied: dict[str, Any] = {**votes(0.5, 0.5), "reference_strengths": (0.0, 0.0)}
     assert value("utility", **tied) == pytest.approx(0.5)
 
 
