@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: soak test-chaos help setup run test lint bench docs lock clean cluster-binaries
+.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -39,6 +39,12 @@ test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_S
 	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s \
 		tests/cluster/chaos tests/cluster/operator/test_every_call.py
 
+test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an environment of 6 GB
+	@[ -x .venv-hpsv3/bin/python ] || .tools/bin/uv venv --quiet --python .venv/bin/python .venv-hpsv3
+	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip sync --quiet --require-hashes locks/hpsv3.txt
+	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip install --quiet --constraint locks/main.txt pytest pytest-asyncio
+	@PYTHONPATH=python .venv-hpsv3/bin/python -m pytest --noconftest tests/hpsv3
+
 cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
 
@@ -53,4 +59,4 @@ lock:  ## Renew the lock files from pyproject.toml
 	@scripts/lock.sh
 
 clean:  ## Remove the environments and the vendored files
-	rm -rf .venv .venv-render .tools python/watercolour/render/vendor python/watercolour/score/weights
+	rm -rf .venv .venv-render .venv-hpsv3 .tools python/watercolour/render/vendor python/watercolour/score/weights

@@ -181,7 +181,8 @@ def fit_head(backend: Any, others: list[bytes]) -> None:
     mean = states.mean(0)
     _, sizes, directions = torch.linalg.svd(states - mean, full_matrices=False)
     count = min(8, len(sizes) - 1)
-    scaled = directions[:count] / (sizes[:count, None] / len(states) ** 0.5)
+    # All by one scale: what differs little counts little, as it does where a head was trained.
+    scaled = directions[:count] / (sizes[0] / len(states) ** 0.5)
     chance = torch.Generator().manual_seed(1)
     first = model.rm_head[0]
     mixed = torch.randn(first.weight.shape[0], count, generator=chance).to(scaled) @ scaled

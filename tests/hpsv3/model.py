@@ -116,8 +116,10 @@ def _random(name: str, meta: torch.Tensor, chance: torch.Generator, device: str)
         scale = 0.0 if name.endswith("bias") else 1.0
         return torch.full(meta.shape, scale, dtype=meta.dtype, device=device)
     found = torch.empty(meta.shape, dtype=meta.dtype, device=device).normal_(generator=chance)
-    # Sharper attention than an untrained model's, so that what a picture shows reaches the head.
-    gain = 2.0 if "q_proj" in name or "k_proj" in name else 1.0
+    # What each layer adds is small, as in a trained model, or rounding would grow from layer to
+    # layer until nothing else is left.
+    adds = ("o_proj", "down_proj", "attn.proj", "fc2")
+    gain = 0.25 if any(part in name for part in adds) else 1.0
     fan_in = 1 if "embed_tokens" in name else math.prod(meta.shape[1:])
     return found * (gain / math.sqrt(fan_in))
 

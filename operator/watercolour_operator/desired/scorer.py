@@ -72,17 +72,25 @@ def _args(spec: Scorer) -> Iterator[str]:
     yield from ("--backend", spec.backend)
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.SCORER]))
     yield from ("--max-batch", str(spec.batching.max_paintings))
+    yield from ("--window-seconds", f"{spec.batching.window_seconds:g}")
     if spec.backend != "hpsv3":
         return
-    yield from ("--window-seconds", f"{spec.batching.window_seconds:g}")
     checkpoint = spec.checkpoint
     if checkpoint and checkpoint.claim:
-        path = posixpath.normpath(f"/{checkpoint.path}").lstrip("/")
-        yield from ("--checkpoint", posixpath.join(CHECKPOINT_FOLDER, path))
+        yield from ("--checkpoint", _held(checkpoint.path))
     elif checkpoint and checkpoint.id:
         yield from ("--checkpoint-id", checkpoint.id)
         if checkpoint.revision:
             yield from ("--checkpoint-revision", checkpoint.revision)
+    if checkpoint and checkpoint.base:
+        held = checkpoint.claim and checkpoint.base.startswith(".")
+        yield from ("--base", _held(checkpoint.base) if held else checkpoint.base)
+
+
+def _held(path: str) -> str:
+    """A path within the claim, which it cannot leave."""
+    inside = posixpath.normpath(f"/{path}").lstrip("/")
+    return posixpath.join(CHECKPOINT_FOLDER, inside)
 
 
 def _checkpoint_volume(spec: Scorer) -> list[Item]:

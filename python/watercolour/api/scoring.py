@@ -41,6 +41,11 @@ class Checkpoint(Part):
     path: Line = Field(default="HPSv3.safetensors", description="File within that claim.")
     id: Line | None = Field(default=None, description="Hub model, downloaded at the start.")
     revision: Line | None = Field(default=None, description="Its commit or tag.")
+    base: Line | None = Field(
+        default=None,
+        description="Qwen2-VL's configuration and tokenizer, whose weights are not read: a folder "
+        "within the claim as ./FOLDER, or a hub model; unset is Qwen/Qwen2-VL-7B-Instruct.",
+    )
 
 
 class Scorer(Part):

@@ -1,7 +1,9 @@
 """The published backend: HPSv3 by the package hpsv3 1.0.0, which has an environment of its own.
 
-Pictures are prepared by the package's own code, some at once and while the model works on others;
-what waits shares one pass. No file is written. The model is the package's own but for one thing:
+Pictures are prepared some at once and while the model works on others; what waits shares one pass.
+No file is written. The package's own preparing holds Python's lock for 15 ms a picture, in which
+nothing can be sent to the GPU, so the question's tokens are kept and the pixels are arranged by
+PyTorch, to the same numbers. The model is the package's own but for one thing:
 its vision tower attends within a picture only, which is what the stock code computes as well, by a
 mask over all pictures of the batch whose size grows with the square of their number.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import importlib
 import math
 import threading
 from collections.abc import AsyncGenerator, Sequence
@@ -18,7 +21,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
@@ -27,8 +33,12 @@ from watercolour.score.backend import Batching, Observed, Scored, Unscored, logi
 from watercolour.score.batching import Batcher
 
 NAME = "hpsv3"
-#: Threads that prepare pictures: 25 ms each, against 24 ms of an H200's time.
-PREPARERS = 6
+#: Threads that prepare pictures.
+PREPARERS = 4
+#: Questions kept, by prompt and size of the picture; 10 kB each.
+QUESTIONS = 512
+#: Pixels that the package scales a picture to, as near as multiples of 28 come.
+PIXELS = 256 * 28 * 28
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,24 @@ class Prepared:
     grid: Tensor
 
 
+#: Tokens, their mask, and the patches by time, height and width.
+Question = tuple[Tensor, Tensor, Tensor]
+
+
+class _Preparer:
+    """The package's inferencer for one thread, on the processor."""
+
+    def __init__(self, inferencer: Any) -> None:
+        self.inferencer = copy.copy(inferencer)
+        self.inferencer.processor = copy.deepcopy(inferencer.processor)
+        self.inferencer.device = "cpu"
+
+    def resized(self, picture: Image.Image) -> Image.Image:
+        """The picture in the size that the package gives it."""
+        fetch = importlib.import_module("hpsv3.dataset.utils").fetch_image
+        return fetch({"image": picture, "min_pixels": PIXELS, "max_pixels": PIXELS})
+
+
 class Hpsv3:
     """The package's inferencer, loaded (:mod:`watercolour.score.hpsv3_load`)."""
 
@@ -55,6 +83,8 @@ class Hpsv3:
     def __init__(self, inferencer: Any, version: str) -> None:
         self._inferencer = inferencer
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._questions: dict[tuple[str, tuple[int, int]], Question] = {}
         self.version = version
 
     def prepare(self, painting: bytes, prompt: str) -> Prepared:
@@ -64,20 +94,31 @@ class Hpsv3:
             NotAPicture: the bytes are no picture.
         """
         picture = pictures.rgb(painting)
-        batch = self._preparer().prepare_batch([picture], [prompt])
+        preparer = self._preparer()
+        small = preparer.resized(picture)
+        question = self._questions.get((prompt, small.size))
+        if question is None:
+            batch = preparer.inferencer.prepare_batch([picture], [prompt])
+            question = (batch["input_ids"], batch["attention_mask"], batch["image_grid_thw"])
+            self._remember((prompt, small.size), question)
+        ids, mask, grid = question
         # The model begins with this very cast; here it halves what waits.
-        pixels = batch["pixel_values"].to(self._inferencer.model.visual.get_dtype())
-        return Prepared(
-            batch["input_ids"], batch["attention_mask"], pixels, batch["image_grid_thw"]
-        )
+        dtype = self._inferencer.model.visual.get_dtype()
+        pixels = patches(np.asarray(small), self._inferencer.processor.image_processor, dtype)
+        return Prepared(ids, mask, pixels, grid)
 
-    def _preparer(self) -> Any:
+    def _remember(self, key: tuple[str, tuple[int, int]], question: Question) -> None:
+        with self._lock:
+            if len(self._questions) >= QUESTIONS:
+                self._questions.clear()
+            self._questions[key] = question
+
+    def _preparer(self) -> _Preparer:
         """This thread's own: the package's tokenizer cannot serve two threads at a time."""
-        found = getattr(self._local, "preparer", None)
+        found: _Preparer | None = getattr(self._local, "preparer", None)
         if found is None:
-            found = copy.copy(self._inferencer)
-            found.processor = copy.deepcopy(self._inferencer.processor)
-            found.device = "cpu"
+            with self._lock:
+                found = _Preparer(self._inferencer)
             self._local.preparer = found
         return found
 
@@ -174,6 +215,35 @@ def _scored(mu: float, log_sigma: float) -> Scored | Exception:
     if not math.isfinite(mu) or not math.isfinite(log_sigma):
         return Unscored(f"the model gave mu={mu}, which is no number")
     return Scored(mu, math.exp(min(log_sigma, 80.0)), logistic(mu))
+
+
+def patches(picture: NDArray[np.uint8], processor: Any, dtype: torch.dtype) -> Tensor:
+    """A picture as the vision tower takes it: [patches, values], in the order of the stock code.
+
+    Args:
+        picture: [height, width, 3], both multiples of the merged patch's side.
+        processor: the image processor, for its scale, mean, deviation and sizes.
+        dtype: of the result; all before is float32.
+    """
+    side, merge, frames = (
+        processor.patch_size,
+        processor.merge_size,
+        processor.temporal_patch_size,
+    )
+    pixels = torch.from_numpy(picture.copy()).permute(2, 0, 1).to(torch.float32)
+    mean, std = (
+        torch.tensor(v)[:, None, None] for v in (processor.image_mean, processor.image_std)
+    )
+    pixels = ((pixels * processor.rescale_factor - mean) / std).to(dtype)
+    channels, height, width = pixels.shape
+    down, across = height // side // merge, width // side // merge
+    grid = pixels.expand(frames, -1, -1, -1).reshape(
+        frames, channels, down, merge, side, across, merge, side
+    )
+    # Rows and columns of merged patches, then the patches within, then each one's values.
+    return grid.permute(2, 5, 3, 6, 1, 0, 4, 7).reshape(
+        down * across * merge * merge, channels * frames * side * side
+    )
 
 
 def attend_within_pictures(

@@ -40,6 +40,7 @@ def test_the_weights_come_from_a_claim_or_from_the_hub() -> None:
     held = build(scorer(checkpoint={"claim": "weights", "path": "../a/b.safetensors"}))
     args = container(held, "peonies-scorer")["args"]
     assert after("--checkpoint", args) == "/checkpoint/a/b.safetensors"
+    assert "--base" not in args
     volume = {"claimName": "weights", "readOnly": True}
     assert {"name": "checkpoint", "persistentVolumeClaim": volume} in pod(held, "peonies-scorer")[
         "volumes"
@@ -91,6 +92,26 @@ def test_the_embedded_judge_beside_another_scorer_is_the_scorer_s_program() -> N
     assert found["command"][-1] == "watercolour.score.service"
     assert after("--backend", found["args"]) == "embedded"
     assert "nvidia.com/gpu" not in found["resources"]["limits"]
+
+
+def test_the_base_lies_in_the_claim_or_on_the_hub() -> None:
+    held = build(scorer(checkpoint={"claim": "weights", "base": "./../qwen"}))
+    assert after("--base", container(held, "peonies-scorer")["args"]) == "/checkpoint/qwen"
+    hub = build(scorer(checkpoint={"id": "o/n", "base": "o/qwen"}, download=True))
+    assert after("--base", container(hub, "peonies-scorer")["args"]) == "o/qwen"
+
+
+def test_a_published_scorer_s_options_are_the_service_s() -> None:
+    from watercolour.score import service
+
+    checkpoint = {"claim": "weights", "base": "./qwen"}
+    spec = scorer(checkpoint=checkpoint, batching={"maxPaintings": 16, "windowSeconds": 0.05})
+    found = service.parser().parse_args(container(build(spec), "peonies-scorer")["args"])
+    assert (found.backend, found.max_batch, found.window_seconds) == ("hpsv3", 16, 0.05)
+    assert (str(found.checkpoint), found.base) == (
+        "/checkpoint/HPSv3.safetensors",
+        "/checkpoint/qwen",
+    )
 
 
 def test_the_embedded_scorer_is_told_only_what_it_understands() -> None:
