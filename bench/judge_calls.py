@@ -197,7 +197,7 @@ class Remote:
 async def endpoint(refused_share: float, seed: int) -> None:
     """Serve; print the port, then the counts for every line of standard input."""
     one = Endpoint(refused_share, seed, LATENCY_SECONDS)
-    server = await asyncio.start_server(one.serve, "127.0.0.1", 0, backlog=4 * CALLS)
+    server = await asyncio.start_server(one.serve, "127.0.0.1", 0, backlog=4 * CALLS, limit=2**20)
     print(server.sockets[0].getsockname()[1], flush=True)
     while await asyncio.to_thread(sys.stdin.readline):
         print(one.seen, one.refused, flush=True)

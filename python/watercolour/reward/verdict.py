@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -88,8 +89,15 @@ def body(model: str, criteria: str, a: str, b: str) -> bytes:
 
     The pictures are put in afterwards: they are most of it, and hold nothing to escape.
     """
+    before, between, after = _frame(model, criteria)
+    return "".join((before, a, between, b, after)).encode()
+
+
+@lru_cache(16)
+def _frame(model: str, criteria: str) -> tuple[str, str, str]:
+    """What stands before, between and after the pictures."""
     whole = json.dumps(request(model, criteria, "\x00a", "\x00b"))
     # Criteria may hold anything, and come first.
-    head, _, tail = whole.rpartition('"Painting A:"')
-    tail = tail.replace("\\u0000a", a, 1).replace("\\u0000b", b, 1)
-    return f'{head}"Painting A:"{tail}'.encode()
+    before, _, rest = whole.rpartition("\\u0000a")
+    between, _, after = rest.partition("\\u0000b")
+    return before, between, after

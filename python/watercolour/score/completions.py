@@ -32,9 +32,9 @@ BACKOFF_SECONDS = 1.0
 #: Failed calls in a row after which an endpoint is left alone, and for how many seconds.
 FAILURES, COOLDOWN_SECONDS = 8, 30.0
 
-#: A client's pool looks at all its connections for each of them, so that one pool of 64 would take
-#: a tenth of a second of CPU time a step; several small ones take next to none.
-CONNECTIONS_A_CLIENT = 8
+#: A pool looks at all its connections for each of them, so that one pool of 64 would take a tenth
+#: of a second of CPU time a step; several small ones take next to none.
+CONNECTIONS_A_POOL = 8
 #: Seconds that a connection without a call stays open: longer than from one step to the next.
 KEPT_OPEN_SECONDS = 120.0
 
@@ -125,6 +125,7 @@ class Completions:
             transport: httpx transport instead of the network.
         """
         self.endpoint = endpoint(url)
+        self._url = httpx.URL(self.endpoint)
         self.counts = Counts()
         self.breaker = breaker or Breaker(FAILURES, COOLDOWN_SECONDS)
         self.budget = budget or Budget()
@@ -133,24 +134,24 @@ class Completions:
         self._spend = spend
         self._sleep = sleep
         self._places = asyncio.Semaphore(concurrency)
-        context = ssl.create_default_context()
-        self._clients = [
-            httpx.AsyncClient(
-                timeout=timeout_s,
-                headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-                limits=httpx.Limits(keepalive_expiry=KEPT_OPEN_SECONDS),
-                trust_env=False,
-                verify=context,
-                transport=transport,
-            )
-            for _ in range(math.ceil(concurrency / CONNECTIONS_A_CLIENT))
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
+        self._limits = {"timeout": httpx.Timeout(timeout_s).as_dict()}
+        context, kept = (
+            ssl.create_default_context(),
+            httpx.Limits(keepalive_expiry=KEPT_OPEN_SECONDS),
+        )
+        self._pools: list[httpx.AsyncBaseTransport] = [
+            transport or httpx.AsyncHTTPTransport(verify=context, limits=kept)
+            for _ in range(math.ceil(concurrency / CONNECTIONS_A_POOL))
         ]
-        self._turns = itertools.cycle(self._clients)
+        self._turns = itertools.cycle(self._pools)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for client in self._clients:
-            await client.aclose()
+        for pool in self._pools:
+            await pool.aclose()
 
     async def ask(
         self, body: dict[str, Any] | bytes, kept: Reservation | None = None
@@ -234,9 +235,7 @@ class Completions:
         tokens = 0
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await next(self._turns).post(
-                    self.endpoint, content=data, headers={"Content-Type": "application/json"}
-                )
+                response = await self._posted(data)
             if response.status_code != 200:
                 return response
             found = completion(response)
@@ -249,6 +248,20 @@ class Completions:
         finally:
             if self._spend is not None:
                 await self._spend(1, tokens)
+
+    async def _posted(self, data: bytes) -> httpx.Response:
+        """The whole response. Past httpx's client: its cookies, redirects and hooks take as long as
+        the request itself, and nobody needs them here.
+        """
+        request = httpx.Request(
+            "POST", self._url, headers=self._headers, content=data, extensions=self._limits
+        )
+        response = await next(self._turns).handle_async_request(request)
+        try:
+            await response.aread()
+        finally:
+            await response.aclose()
+        return response
 
     def _refused(self, response: httpx.Response) -> CallFailed:
         advice = _MISDIRECTED.get(response.status_code)
