@@ -186,6 +186,7 @@ def _memory(resumed: Path | None, recipe: Recipe) -> checkpoint.Memory:
 
 def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
     """Run the steps; whatever ends them early leaves a checkpoint of the last one behind."""
+    trainer.resumed = resumed
     try:
         with _memory_named(trainer, session.progress):
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)

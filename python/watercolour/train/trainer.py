@@ -28,7 +28,7 @@ from watercolour.api.reasons import LASTING, Reason
 from watercolour.api.spec import Kl
 from watercolour.reward import alarms
 from watercolour.reward.recipe import kl_at
-from watercolour.train import bad_batch, checkpoint, correction, guard, metrics, packing
+from watercolour.train import bad_batch, checkpoint, correction, guard, metrics, packing, reload
 from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
@@ -95,6 +95,8 @@ class Trainer(GRPOTrainer):
 
     session: Session
     _saving_to: Path | None = None
+    #: The checkpoint that the training goes on from.
+    resumed: Path | None = None
     #: Tokens of one micro-batch, padding counted; None leaves the splitting to TRL.
     micro_batch_tokens: int | None = None
     _newest_logs: Tensor | None = None
@@ -243,6 +245,9 @@ class Trainer(GRPOTrainer):
                 file.rename(part / file.name)
             inner.rmdir()
             require_whole(self.adapted, part / ADAPTER_FILE)
+            if session.painted is not None and session.painted.rows:
+                first = session.painted
+                reload.store(part, self.adapted, (*first.prompts[0][-1:], *first.rows[0].tokens))
 
         written = folder / checkpoint.FOLDER / f"{checkpoint.PREFIX}{step}"
         session.progress.enter("saving")
@@ -349,6 +354,13 @@ class _Steps(TrainerCallback):
         self.session = session
         self.step_began = 0.0
         self.skipped = ""
+
+    def on_train_begin(
+        self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """What was resumed is in the model by now."""
+        if self.trainer.resumed is not None:
+            reload.require_same(self.trainer.resumed, self.trainer.adapted)
 
     def on_step_begin(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any

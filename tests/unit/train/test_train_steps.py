@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tests.unit.train.conftest import Stage, largest_file, worth
 
 from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
@@ -274,3 +274,21 @@ def test_probes_that_nobody_could_evaluate_are_not_the_policys_fault(
     with pytest.raises(InfrastructureError) as caught:
         train(wanted(guards={"probes": 4}), tmp_path, stage)
     assert caught.value.reason == Reason.RENDERER_UNAVAILABLE
+
+
+def test_an_adapter_that_computes_something_else_than_when_it_was_saved_is_not_gone_on_from(
+    wanted: Make, stage: Stage, tmp_path: Path
+) -> None:
+    train(wanted(steps=2, checkpointEvery=1, learningRate=0.1), tmp_path, stage)
+    whole = tmp_path / "checkpoints" / "checkpoint-2"
+    file = whole / "adapter_model.safetensors"
+    # As a load through another model class left it: every name there, and half of it nothing.
+    halved = {
+        name: value if number % 2 else torch.zeros_like(value)
+        for number, (name, value) in enumerate(load_file(file).items())
+    }
+    save_file(halved, file, metadata={"format": "pt"})
+    assert checkpoint.is_whole(whole)
+    with pytest.raises(InputError, match=r"where it gave .* when it was saved") as caught:
+        train(wanted(steps=3), tmp_path, Stage(), resume=True)
+    assert caught.value.reason == Reason.ARTIFACTS_DAMAGED
