@@ -99,7 +99,7 @@ def test_scores_are_the_package_s_own_in_any_batch_and_shape(backend: Hpsv3, pac
 
 
 def test_pixels_are_arranged_as_the_package_arranges_them(backend: Hpsv3) -> None:
-    preparer = backend._preparer()
+    preparer = backend.preparer()
     with Image.open(io.BytesIO(picture(5, (90, 60)))) as image:
         theirs = preparer.inferencer.prepare_batch([image], [PROMPT])["pixel_values"]
         small = preparer.resized(image)

@@ -94,7 +94,7 @@ class Hpsv3:
             NotAPicture: the bytes are no picture.
         """
         picture = pictures.rgb(painting)
-        preparer = self._preparer()
+        preparer = self.preparer()
         small = preparer.resized(picture)
         question = self._questions.get((prompt, small.size))
         if question is None:
@@ -113,7 +113,7 @@ class Hpsv3:
                 self._questions.clear()
             self._questions[key] = question
 
-    def _preparer(self) -> _Preparer:
+    def preparer(self) -> _Preparer:
         """This thread's own: the package's tokenizer cannot serve two threads at a time."""
         found: _Preparer | None = getattr(self._local, "preparer", None)
         if found is None:
