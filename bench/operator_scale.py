@@ -57,8 +57,8 @@ AWAKE: Json = {
     "scorer": {"idleTimeoutSeconds": 86_400},
 }
 DEMAND = {"queued": 0, "inflight": 0, "announced": 0}
-#: Seconds after which nothing is left of the filling but what each run costs in any minute.
-SETTLE_SECONDS = 60.0
+#: Seconds after which every run has told what it has learnt since its start.
+SETTLE_SECONDS = 240.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

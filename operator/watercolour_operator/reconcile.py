@@ -302,7 +302,8 @@ async def _report(world: World, seen: Run, old: Status, new: Status) -> float | 
     if due is None or due > 0:
         return due
     try:
-        await world.writer.status(run, reporting.as_written(new))
+        sums = reporting.only_sums(old, kept)
+        await world.writer.status(run, reporting.as_written(new), quiet=sums)
     except ApiError as error:
         if error.status not in (404, 409):
             raise

@@ -55,8 +55,13 @@ def due_in(old: Status, new: Status, since_write: float) -> float | None:
         return None
     if _transitions(new) != _transitions(old):
         return 0.0
-    wait = SUM_SECONDS if _without_sums(new) == _without_sums(old) else STEP_SECONDS
+    wait = SUM_SECONDS if only_sums(old, new) else STEP_SECONDS
     return max(0.0, wait - since_write)
+
+
+def only_sums(old: Status, new: Status) -> bool:
+    """Whether nothing has changed but what adds up, and what is only of the moment."""
+    return _without_sums(new) == _without_sums(old)
 
 
 def _transitions(status: Status) -> tuple[object, ...]:

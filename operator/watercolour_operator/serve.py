@@ -186,9 +186,10 @@ class Operator:
             self._failures.pop(key, None)
             self.queue.forget(key)
             return
-        again = self.settings.resync_seconds * random.uniform(0.9, 1.1)
-        if outcome.again is not None:
-            again = min(again, outcome.again)
+        again = outcome.again
+        if again is None or again >= self.settings.resync_seconds:
+            # Not before what adds up is to be written again, so that one look does both.
+            again = self.settings.resync_seconds * random.uniform(1.0, 1.2)
         if outcome.trouble is None:
             self._failures.pop(key, None)
         else:

@@ -44,8 +44,13 @@ class Store:
 
     # Runs.
 
-    def put_run(self, raw: Raw) -> None:
-        """A run as an event or a call has shown it; older news is ignored."""
+    def put_run(self, raw: Raw, *, quiet: bool = False) -> None:
+        """A run as an event or a call has shown it; older news is ignored.
+
+        Args:
+            raw: the run.
+            quiet: nobody need look at it for this.
+        """
         new = reduce.run(raw)
         key = (new.namespace, new.name)
         old = self.runs.get(key)
@@ -54,7 +59,8 @@ class Store:
         if old and old.uid != new.uid:
             self._bury(old.uid, new.version)
         self.runs[key] = new
-        self.changed(key)
+        if not quiet:
+            self.changed(key)
 
     def drop_run(self, key: Key, uid: str, version: int) -> None:
         """A run that is deleted, and the version that showed it."""

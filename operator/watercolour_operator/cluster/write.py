@@ -241,16 +241,21 @@ class Writer:
             return
         self.store.put(kinds.POD, raw)
 
-    async def status(self, run: Run, status: Raw) -> None:
+    async def status(self, run: Run, status: Raw, *, quiet: bool = False) -> None:
         """Write the run's whole status; refused (409) when the run changed meanwhile.
 
         What an older definition does not declare is left out, and named in ``lacking``.
+
+        Args:
+            run: the run as it was seen.
+            status: its new status.
+            quiet: nothing follows from it, so the run is not looked at again for it.
         """
         known = time.monotonic() < self.lacking_until
         lacking = self.lacking if known else ()
         while True:
             try:
-                await self._status(run, skew.without(status, lacking))
+                await self._status(run, skew.without(status, lacking), quiet)
                 break
             except ApiError as error:
                 more = tuple(path for path in skew.undeclared(error) if path not in lacking)
@@ -261,7 +266,7 @@ class Writer:
         if not known:
             self.lacking, self.lacking_until = lacking, time.monotonic() + SKEW_SECONDS
 
-    async def _status(self, run: Run, status: Raw) -> None:
+    async def _status(self, run: Run, status: Raw, quiet: bool) -> None:
         body = {
             "apiVersion": names.API_VERSION,
             "kind": names.KIND,
@@ -282,7 +287,7 @@ class Writer:
             content=APPLY,
             below="status",
         )
-        self.store.put_run(raw)
+        self.store.put_run(raw, quiet=quiet)
 
     async def delete_run(self, run: Run) -> None:
         """Delete the run itself: its time to live is over."""
