@@ -18,7 +18,7 @@ from tests.chart.conftest import CHART, ROOT, Render, kinds, named
 
 from watercolour.env import metrics as env_metrics
 from watercolour.render.dispatcher import Dispatcher
-from watercolour.score import service as score_service
+from watercolour.score import app as score_app
 from watercolour.train import progress as trainer_progress
 from watercolour_operator import metrics as operator_metrics
 
@@ -39,7 +39,7 @@ def series() -> dict[str, set[str]]:
             found[f"{one.name}_count"] = set(one.labels)
     environment = env_metrics.Metrics()
     environment.show_renders(Dispatcher(["http://127.0.0.1:9"]))
-    for registry in (environment.registry, score_service.Metrics().registry):
+    for registry in (environment.registry, score_app.Metrics().registry):
         found |= of_registry(registry)
     found |= renderer()
     text = trainer_progress.exposition({"run": "a", **dict.fromkeys(trainer_progress.GAUGES, 1)})
