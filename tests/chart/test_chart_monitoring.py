@@ -42,7 +42,8 @@ def series() -> dict[str, set[str]]:
     for registry in (environment.registry, score_app.Metrics().registry):
         found |= of_registry(registry)
     found |= renderer()
-    text = trainer_progress.exposition({"run": "a", **dict.fromkeys(trainer_progress.GAUGES, 1)})
+    known = dict.fromkeys(trainer_progress.GAUGES, 1)
+    text = trainer_progress.exposition({"run": "a", "alarms": [], **known})
     found |= {name: {"run"} for name in re.findall(r"^(watercolour_\w+)\{", text, re.M)}
     return found
 
