@@ -21,7 +21,7 @@ class Fate:
 
     name: str
     lives: tuple[Life, ...]
-    gpus: int = 1
+    memory: str = "1Gi"
     restarts: int = 1
 
 
@@ -34,7 +34,7 @@ def draw(chance: Random) -> Fate:
         (1, lambda c: Fate("out of memory", (_hungry(c),), restarts=0)),
         (2, lambda c: Fate("evicted once", (_evicted(c), _well(c)), restarts=0)),
         (1, lambda c: Fate("no image", (podlife.cannot_pull(),))),
-        (1, lambda c: Fate("fits nowhere", (_well(c),), gpus=999)),
+        (1, lambda c: Fate("fits nowhere", (_well(c),), memory="900Ti")),
     )
     weights = [weight for weight, _ in makers]
     return chance.choices([make for _, make in makers], weights)[0](chance)
@@ -56,7 +56,10 @@ def manifest(name: str, fate: Fate) -> Json:
         "kind": "WatercolourRun",
         "metadata": {"name": name},
         "spec": {
-            "trainer": {"steps": 3, "resources": {"limits": {"nvidia.com/gpu": str(fate.gpus)}}},
+            "trainer": {
+                "steps": 3,
+                "resources": {"limits": {"nvidia.com/gpu": "1", "memory": fate.memory}},
+            },
             "artifacts": {"claim": "artifacts"},
             "startupDeadlineSeconds": DEADLINE,
             "restartPolicy": {"maxRestarts": fate.restarts},
