@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from watercolour.cli import (
+    pool_making,
+    pool_rating,
+    pool_sharing,
     pools,
     prints,
     recipes,
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = [
     "cli",
     "main",
+    "pool_making",
+    "pool_rating",
+    "pool_sharing",
     "pools",
     "prints",
     "recipes",

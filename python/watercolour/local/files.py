@@ -47,6 +47,31 @@ def read_sketch(path: Path) -> str:
         ) from error
 
 
+def read_key(path: Path | None) -> str | None:
+    """The bearer token in a file; None without a file.
+
+    Raises:
+        InputError: it cannot be read or is empty (InvalidInput). The token is never shown.
+    """
+    if path is None:
+        return None
+    try:
+        key = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        key, cause = "", type(error).__name__
+    else:
+        cause = "it is empty"
+    if not key:
+        raise InputError(
+            Reason.INVALID_INPUT,
+            f"{path}: no key can be read from it ({cause}).",
+            remedy="Name a file that holds the bearer token and nothing else.",
+            field="key-file",
+            value=str(path),
+        )
+    return key
+
+
 def read_painting(path: Path) -> bytes:
     """The bytes of a picture's file.
 

@@ -80,7 +80,7 @@ def fit(names: Sequence[str], wins: Matrix) -> Fit:
     p = 1 / (1 + np.exp(np.clip(s[None, :] - s[:, None], -50, 50)))
     curvature = games * p * (1 - p)
     hessian = np.diag(curvature.sum(axis=1) + 1 / PRIOR_SD**2) - curvature
-    return Fit(tuple(names), s, np.linalg.inv(hessian))
+    return Fit(tuple(names), s, np.linalg.inv(hessian).astype(np.float64))
 
 
 def information(found: Fit) -> Matrix:

@@ -26,7 +26,7 @@ from watercolour.render.dispatcher import Dispatcher
 from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import pool as pools
 from watercolour.reward import pool_votes
-from watercolour.reward.pool import Card, Pool, Record, Reference
+from watercolour.reward.pool import Card, Pool, Record
 from watercolour.sketch import gate
 
 #: Fields of a record that are left out of the file where they do not apply.
@@ -40,6 +40,9 @@ PROVENANCE = {
     "source",
     "aside",
 }
+
+#: Height of a caption on a contact sheet, in pixels.
+CAPTION = 14
 
 #: Renders asked for at once; the renderer keeps the rest waiting.
 AT_ONCE = 4
@@ -155,23 +158,22 @@ def _told(record: Record) -> dict[str, object]:
     }
 
 
-def sheet(references: Sequence[Reference], *, columns: int = 8, side: int = 192) -> bytes:
-    """A contact sheet: the paintings in the given order, names and strengths below; PNG.
+def sheet(pictures: Sequence[tuple[bytes, str]], *, columns: int = 8, side: int = 192) -> bytes:
+    """A contact sheet: the pictures in the given order with their captions below; PNG.
 
     Args:
-        references: at least one.
-        columns: paintings in a row.
-        side: of a painting on the sheet, in pixels.
+        pictures: at least one; PNG and caption.
+        columns: pictures in a row.
+        side: of a picture on the sheet, in pixels.
     """
-    caption = 14
-    rows = -(-len(references) // columns)
-    paper = Image.new("RGB", (columns * side, rows * (side + caption)), "white")
+    rows = -(-len(pictures) // columns)
+    paper = Image.new("RGB", (columns * side, rows * (side + CAPTION)), "white")
     pen = ImageDraw.Draw(paper)
-    for index, reference in enumerate(references):
-        x, y = index % columns * side, index // columns * (side + caption)
-        with Image.open(io.BytesIO(reference.painting)) as painting:
+    for index, (picture, caption) in enumerate(pictures):
+        x, y = index % columns * side, index // columns * (side + CAPTION)
+        with Image.open(io.BytesIO(picture)) as painting:
             paper.paste(painting.convert("RGB").resize((side, side)), (x, y))
-        pen.text((x + 2, y + side), f"{reference.name} {reference.strength:+.1f}", fill="black")
+        pen.text((x + 2, y + side), caption, fill="black")
     out = io.BytesIO()
     paper.save(out, "PNG")
     return out.getvalue()

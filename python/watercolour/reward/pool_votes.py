@@ -120,6 +120,8 @@ def with_strengths(records: Sequence[Record], votes: Sequence[PoolVote]) -> list
                 value=sorted(unknown)[0],
             )
     drawn = [record for record in records if record.drawn]
+    if not drawn:
+        return [record.model_copy(update={"strength": 0.0}) for record in records]
     place = {record.name: index for index, record in enumerate(drawn)}
     wins = np.zeros((len(drawn), len(drawn)))
     for vote in votes:

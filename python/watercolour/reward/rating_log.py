@@ -33,6 +33,9 @@ RATER = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 #: What a rating says: a tier, or that the painting takes no part.
 Said = Tier | Literal["aside"]
 
+#: What a comparison says.
+Won = Literal["left", "even", "right"]
+
 
 class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,7 +64,7 @@ class Rated(_Line):
 
 
 class Compared(_Line):
-    """Two paintings beside each other. ``value`` is 1 where left won, 0.5 for no difference."""
+    """Two paintings beside each other, and which of them is better painted."""
 
     kind: Literal["pair"] = "pair"
     id: str = Field(min_length=8, max_length=64)
@@ -69,7 +72,12 @@ class Compared(_Line):
     left: str
     right: str
     keys: tuple[str, str]
-    value: Literal[0.0, 0.5, 1.0]
+    won: Won
+
+    @property
+    def value(self) -> float:
+        """Share that left won: 1, 0.5 for no difference, or 0."""
+        return {"left": 1.0, "even": 0.5, "right": 0.0}[self.won]
 
 
 class Undone(_Line):

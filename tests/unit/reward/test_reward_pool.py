@@ -306,6 +306,7 @@ def test_check_names_the_line_that_the_gate_refuses(folder: Path) -> None:
 
 
 def test_a_sheet_shows_every_painting() -> None:
-    sheet = pool_build.sheet(FLOWERS.tier("love")[:5], columns=2, side=32)
+    pictures = [(r.painting, r.name) for r in FLOWERS.tier("love")[:5]]
+    sheet = pool_build.sheet(pictures, columns=2, side=32)
     with Image.open(io.BytesIO(sheet)) as image:
         assert image.size == (64, 3 * (32 + 14))

@@ -1,0 +1,201 @@
+import { actId, ask } from "./ask.js";
+import { $, kept, make } from "./dom.js";
+import { theme } from "./theme.js";
+
+const TIERS = ["love", "okay", "meh"];
+const page = $("page");
+
+// What the server said last, and what this window wants of it.
+let seen = null;
+const want = { rater: "", mode: location.hash === "#pairs" ? "pairs" : "tiers", skipped: [], wanted: null };
+// The act that is under way or could not be saved; nothing else is sent before it is.
+let pending = null;
+
+const busy = () => page.dataset.ready !== "true";
+
+const send = async (path, body = {}) => {
+  pending = { path, body };
+  page.dataset.ready = "false";
+  if (path !== "state") $("saved").textContent = "saving…";
+  try {
+    seen = await ask(`/api/rating/${path}`, { ...want, ...body });
+  } catch (error) {
+    $("saved").textContent = path === "state" ? "" : "not saved";
+    $("trouble").querySelector("p").textContent = error.message;
+    $("trouble").hidden = false;
+    return;
+  }
+  pending = null;
+  want.wanted = null;
+  $("trouble").hidden = true;
+  $("saved").textContent = path === "state" ? "" : path === "undo" ? "taken back" : "saved";
+  await show();
+};
+
+const act = (path, body) => {
+  if (!busy()) send(path, { id: actId(), ...body });
+};
+
+// Painted before it is shown: no key press may meet a painting that nobody has seen.
+const painted = async (image, painting) => {
+  image.alt = `A painting of ${painting.subject}`;
+  if (image.getAttribute("src") !== painting.url) image.src = painting.url;
+  try { await image.decode(); } catch { image.alt = "This painting cannot be shown: leave it out."; }
+};
+
+const show = async () => {
+  const { mode, item, pair } = seen;
+  const over = mode === "tiers" ? !item : !pair;
+  $("pool").textContent = seen.pool.name;
+  $("who").textContent = seen.rater;
+  $("one").hidden = mode !== "tiers" || over;
+  $("two").hidden = mode !== "pairs" || over;
+  $("done").hidden = !over;
+  for (const button of document.querySelectorAll(".switch button")) {
+    button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+  }
+  $("undo").disabled = seen.recent.length === 0;
+  $("skip").hidden = $("aside").hidden = mode !== "tiers" || over;
+  progress();
+  recent();
+  agreement();
+  if (over) finished();
+  else if (mode === "tiers") {
+    $("subject").textContent = item.subject;
+    for (const button of $("one").querySelectorAll(".choice")) {
+      button.setAttribute("aria-pressed", String(button.dataset.said === item.said));
+    }
+    await painted($("painting"), item);
+    for (const url of seen.next) new Image().src = url;
+  } else {
+    await Promise.all([painted($("left"), pair[0]), painted($("right"), pair[1])]);
+  }
+  page.dataset.ready = "true";
+};
+
+const progress = () => {
+  const bar = document.querySelector(".progress");
+  const pairs = seen.mode === "pairs";
+  const [now, of] = pairs ? [Math.round(100 * seen.sureness), 100] : [seen.rated, seen.total];
+  bar.setAttribute("aria-valuemax", of);
+  bar.setAttribute("aria-valuenow", now);
+  $("bar").style.width = `${of ? (100 * now) / of : 0}%`;
+  $("count").textContent = pairs
+    ? `${seen.pairs} compared · the order is ${now} % sure`
+    : `${seen.rated} of ${seen.total}`;
+};
+
+const thumb = (url, alt) => make("img", { src: url, alt, width: 44, height: 44, draggable: "false" });
+
+const recent = () => {
+  const tiles = seen.recent.map(({ kind, name, url, said }) => {
+    if (kind === "pair") return make("span", { class: said, title: said === "even" ? "no difference" : "the better one" }, thumb(url, said));
+    const tile = make("button", { type: "button", class: said, title: `${said}: look again` }, thumb(url, `rated ${said}`));
+    tile.addEventListener("click", () => again(name));
+    return tile;
+  });
+  $("recent").replaceChildren(...tiles);
+};
+
+const agreement = () => {
+  const found = seen.agreement;
+  $("agreement").hidden = !found;
+  if (!found) return;
+  const alpha = found.alpha === null ? "too few shared paintings to tell" : `α ${found.alpha.toFixed(2)}${found.alpha < found.tentative ? ", too low to rely on" : ""}`;
+  const raters = seen.raters.filter((rater) => rater.rated).map((rater) => `${rater.name} ${rater.rated}`).join(", ");
+  const parts = [`Raters: ${raters}. Agreement on ${found.shared} shared: ${alpha}. `];
+  if (found.disputed.length) {
+    const look = make("button", { type: "button" }, `Look at the ${found.disputed.length === 1 ? "disputed one" : `${found.disputed.length} disputed ones`}`);
+    look.addEventListener("click", () => again(found.disputed[0].name));
+    parts.push(look);
+  }
+  $("agreement").replaceChildren(...parts);
+};
+
+const finished = () => {
+  const empty = seen.total === 0;
+  const pairs = seen.mode === "pairs";
+  $("done-title").textContent = empty ? "There is no painting yet" : pairs ? "Every pair has been compared" : `All ${seen.total} are rated`;
+  const most = Math.max(1, ...TIERS.map((tier) => seen.tally[tier]));
+  $("bars").replaceChildren(...TIERS.flatMap((tier) => [
+    make("span", {}, tier),
+    make("meter", { class: tier, min: 0, max: most, value: seen.tally[tier], "aria-label": tier }),
+    make("span", {}, String(seen.tally[tier])),
+  ]));
+  const missing = TIERS.filter((tier) => seen.tally[tier] === 0);
+  $("done-next").replaceChildren(...(empty
+    ? ["Make some: ", make("code", {}, "watercolour pool generate")]
+    : missing.length
+      ? [`No painting is ${missing.join(", none ")}. A pool with every tier can be made easier or harder later.`]
+      : ["Next: ", make("code", {}, "watercolour pool calibrate"), " tells whether an untrained policy wins enough against them."]));
+  $("go-pairs").hidden = empty || pairs || seen.total < 2;
+};
+
+const again = (name) => {
+  if (busy()) return;
+  want.mode = "tiers";
+  want.wanted = name;
+  send("state");
+};
+
+const say = (said) => { if (seen?.item) act("rate", { name: seen.item.name, said }); };
+const prefer = (won) => { if (seen?.pair) act("compare", { left: seen.pair[0].name, right: seen.pair[1].name, won }); };
+const later = () => {
+  if (busy() || !seen?.item) return;
+  want.skipped = [...want.skipped.filter((name) => name !== seen.item.name), seen.item.name];
+  send("state");
+};
+const mode = (name) => {
+  if (busy() || want.mode === name) return;
+  want.mode = name;
+  history.replaceState(null, "", name === "pairs" ? "#pairs" : "#");
+  send("state");
+};
+
+const rename = () => {
+  $("name-text").value = want.rater;
+  $("name").showModal();
+  $("name-text").select();
+};
+$("name").addEventListener("close", () => {
+  const name = $("name-text").value.trim().toLowerCase();
+  if ($("name").returnValue === "ok" && name) {
+    want.rater = name;
+    want.skipped = [];
+    kept.set("rater", name);
+    send("state");
+  }
+});
+
+for (const button of $("one").querySelectorAll(".choice")) button.addEventListener("click", () => say(button.dataset.said));
+for (const button of $("two").querySelectorAll("[data-won]")) button.addEventListener("click", () => prefer(button.dataset.won));
+for (const button of document.querySelectorAll(".switch button")) button.addEventListener("click", () => mode(button.dataset.mode));
+$("undo").addEventListener("click", () => act("undo", {}));
+$("skip").addEventListener("click", later);
+$("aside").addEventListener("click", () => say("aside"));
+$("go-pairs").addEventListener("click", () => mode("pairs"));
+$("who").addEventListener("click", rename);
+$("help").addEventListener("click", () => $("keys").showModal());
+$("again").addEventListener("click", () => { if (pending) send(pending.path, pending.body); });
+
+const KEYS = {
+  tiers: { 1: () => say("meh"), 2: () => say("okay"), 3: () => say("love"), s: later, x: () => say("aside") },
+  pairs: { ArrowLeft: () => prefer("left"), ArrowRight: () => prefer("right"), ArrowDown: () => prefer("even"), 1: () => prefer("left"), 2: () => prefer("even"), 3: () => prefer("right") },
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const done = key === "z" ? () => act("undo", {}) : key === "?" ? () => $("keys").showModal() : KEYS[want.mode][key];
+  if (!done) return;
+  event.preventDefault();
+  done();
+});
+
+// Who clicks goes on with the keys: a button that was clicked keeps no ring around it.
+document.addEventListener("click", (event) => { if (event.detail > 0) event.target.closest("button")?.blur(); });
+
+theme($("theme"));
+const { rater } = await ask("/api/rating/rater").catch(() => ({ rater: "" }));
+want.rater = rater || kept.get("rater", "");
+if (want.rater) await send("state");
+else rename();
