@@ -17,8 +17,9 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF")
-#: Longest file, in bytes, and largest picture, in pixels: a 100-megapixel scan.
-LARGEST_FILE, MOST_PIXELS = 200 * 2**20, 100_000_000
+#: Longest file, in bytes, and largest picture, in pixels: an 80-megapixel scan. Pillow itself warns
+#: from 89 million on.
+LARGEST_FILE, MOST_PIXELS = 200 * 2**20, 80_000_000
 #: Shortest side, in pixels: below it there is nothing to compare.
 SHORTEST = 64
 
@@ -46,6 +47,9 @@ def read(path: Path) -> Image.Image:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             _check_size(path, image.size)
             return _upright_rgb(image)
+    except Image.DecompressionBombError as error:
+        fault = f"far more than {MOST_PIXELS // 10**6} million pixels"
+        raise refused(path, fault, "Scale it down first.") from error
     # Pillow answers damaged files with any of these.
     except (
         OSError,
@@ -55,7 +59,6 @@ def read(path: Path) -> Image.Image:
         TypeError,
         KeyError,
         MemoryError,
-        Image.DecompressionBombError,
     ) as error:
         raise refused(
             path,
