@@ -86,6 +86,7 @@ async def visit(page: Any, url: str, folder: Path) -> dict[str, Any]:
     seen["reloaded"] = await at.ready()
     # A held key repeats; one painting must not take the rating of the one before it.
     await page.keyboard.down("1")
+    await at.ready()
     await page.keyboard.down("1")
     await page.keyboard.up("1")
     seen["held"] = await at.ready()

@@ -120,6 +120,13 @@ def test_only_paintings_of_the_pool_are_shown(name: str, page: TestClient) -> No
     assert page.get("/paintings/p_001.png").content == pool_ground.picture(1)
 
 
+def test_a_picture_that_lies_in_the_folder_by_chance_is_not_shown(
+    page: TestClient, folder: Path
+) -> None:
+    pools.painting_path(folder, "private").write_bytes(pool_ground.picture(2))
+    assert page.get("/paintings/private.png").status_code == 404
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [

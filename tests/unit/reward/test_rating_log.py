@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from tests.unit.reward import pool_ground
 
+from watercolour import disk
 from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.gallery import rating
@@ -97,6 +99,21 @@ def test_two_raters_who_write_at_once_lose_nothing(folder: Path) -> None:
     assert len(acts["anna"]) == 40
     assert len(acts["ben"]) == 20
     assert all(record.tier in ("love", "meh") for record in pools.read_records(folder))
+
+
+@pytest.mark.parametrize("held", [rating_book.LOCK, "ratings/anna.jsonl"])
+def test_a_writer_waits_for_another(held: str, folder: Path) -> None:
+    (folder / rating_log.FOLDER).mkdir()
+    act = ("anna", "act-00001", "p_002", "love")
+    with disk.locked(folder / held):
+        writer = threading.Thread(target=rating.rate, args=(folder, *act))
+        writer.start()
+        # It cannot end before the lock is given back, however long one waits.
+        writer.join(0.5)
+        assert writer.is_alive()
+        assert tier(folder, "p_002") is None
+    writer.join(60)
+    assert tier(folder, "p_002") == "love"
 
 
 def test_a_full_disk_loses_no_rating_and_leaves_none_half_written(folder: Path) -> None:
