@@ -11,6 +11,7 @@ import click
 
 from watercolour.cli import (
     pool_making,
+    pool_pictures,
     pool_rating,
     pool_sharing,
     pools,
@@ -32,6 +33,7 @@ __all__ = [
     "cli",
     "main",
     "pool_making",
+    "pool_pictures",
     "pool_rating",
     "pool_sharing",
     "pools",
