@@ -30,7 +30,7 @@ from transformers import AutoTokenizer
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import RunSpec, Sampling, Trainer
 from watercolour.api.trainer import decoding
-from watercolour.train import artifacts, batches, delta, engines, policy, settings, trainer
+from watercolour.train import artifacts, batches, delta, engines, grpo, policy, settings, trainer
 from watercolour.train.progress import Progress
 from watercolour.train.rollouts import Group, Painter
 
@@ -149,9 +149,9 @@ def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], f
     loaded = policy.Policy(model, tokenizer, NEVER, full_size.lora())
     chats = [{"prompt": [{"role": "user", "content": "a daisy"}]}] * (steps * GROUP)
     began = time.perf_counter()
-    grpo = trainer.build(loaded, config, Dataset.from_list(chats), session)
-    painter.engine = engine(grpo.adapted)
-    grpo.train()
+    built = grpo.build(loaded, config, Dataset.from_list(chats), session)
+    painter.engine = engine(built.adapted)
+    built.train()
     whole = time.perf_counter() - began
     with (out / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

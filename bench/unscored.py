@@ -36,7 +36,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
 from watercolour.api.trainer import decoding
-from watercolour.train import artifacts, batches, engines, policy, session, settings
+from watercolour.train import artifacts, batches, engines, grpo, policy, session, settings
 from watercolour.train import trainer as trainers
 from watercolour.train.progress import Progress
 from watercolour.train.rollouts import Painter
@@ -201,7 +201,7 @@ def step(run: WatercolourRun, rows: Sequence[Row], values: Sequence[Value]) -> T
             flat_steps_teach=spec.trainer.beta != 0,
         )
         config = settings.config(spec, plan, out, on_cpu=True)
-        trainer = trainers.build(found, config, session.dataset(spec, plan), held)
+        trainer = grpo.build(found, config, session.dataset(spec, plan), held)
         perturb(trainer.adapted, spec.seed)
         before = adapter(trainer.adapted)
         trainer.train()

@@ -59,7 +59,8 @@ class _Model(BaseHTTPRequestHandler):
         url = asked["messages"][1]["content"][0]["image_url"]["url"]
         picture = base64.b64decode(url.partition(",")[2])
         names = asked["response_format"]["json_schema"]["schema"]["required"]
-        self.server.prompts.append(asked["messages"][0]["content"])  # type: ignore[attr-defined]
+        assert isinstance(self.server, Model)
+        self.server.prompts.append(asked["messages"][0]["content"])
         said = json.dumps({name: mark(picture, name) for name in names})
         body = json.dumps({"choices": [{"message": {"content": said}}]}).encode()
         self.send_response(200)

@@ -186,13 +186,13 @@ def skeleton(
 
 def _fill(model: Any, path: Path, device: torch.device, report: Report) -> None:
     """Read the weights to the device. The head of the language model is left out: 1.1 GB."""
-    from safetensors import safe_open
-
+    # Its constructor has no annotations.
+    safe_open: Any = importlib.import_module("safetensors").safe_open
     model.lm_head = torch.nn.Identity()
     wanted: dict[str, torch.Tensor] = model.state_dict()
     read: dict[str, torch.Tensor] = {}
     try:
-        with safe_open(path, framework="pt", device=str(device)) as file:  # type: ignore[no-untyped-call]
+        with safe_open(path, framework="pt", device=str(device)) as file:
             for number, (name, meta) in enumerate(wanted.items()):
                 report("reading weights", number / len(wanted))
                 read[name] = file.get_tensor(name).to(meta.dtype)

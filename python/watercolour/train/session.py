@@ -34,6 +34,7 @@ from watercolour.train import (
     coldstart,
     delta,
     engines,
+    grpo,
     judgecheck,
     logit_bias,
     pairs,
@@ -45,13 +46,12 @@ from watercolour.train import (
     thinking,
 )
 from watercolour.train import policy as policies
-from watercolour.train import trainer as trainers
 from watercolour.train.drift import Probes
 from watercolour.train.files import write_text
 from watercolour.train.progress import Progress
 from watercolour.train.ranks import Ranks, is_agreed
 from watercolour.train.rollouts import LOOK_SECONDS, Environment, Group, Painter
-from watercolour.train.trainer import Limits, Session
+from watercolour.train.trainer import Limits, Session, Trainer
 
 log = logs.get(__name__)
 
@@ -139,7 +139,7 @@ def run(
         ranks=ranks,
         memory=_memory(resumed, recipe),
     )
-    trainer = trainers.build(policy, config, dataset(spec, plan), session)
+    trainer = grpo.build(policy, config, dataset(spec, plan), session)
     # The trainer has wrapped the policy: generation must see the adapter.
     painter.engine = engine_for(trainer.adapted)
     # The answer comes while the policy learns its first sketches.
@@ -184,7 +184,7 @@ def _memory(resumed: Path | None, recipe: Recipe) -> checkpoint.Memory:
     return replace(memory, recipe=now)
 
 
-def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, steps: int) -> None:
+def _train(trainer: Trainer, session: Session, resumed: Path | None, steps: int) -> None:
     """Run the steps; whatever ends them early leaves a checkpoint of the last one behind."""
     trainer.resumed = resumed
     try:
@@ -205,7 +205,7 @@ def _train(trainer: trainers.Trainer, session: Session, resumed: Path | None, st
 
 
 @contextmanager
-def _memory_named(trainer: trainers.Trainer, progress: Progress) -> Generator[None]:
+def _memory_named(trainer: Trainer, progress: Progress) -> Generator[None]:
     """Turn a GPU that is full into an error with a reason.
 
     Raises:
@@ -227,7 +227,7 @@ def _memory_named(trainer: trainers.Trainer, progress: Progress) -> Generator[No
 def _cold_start(
     spec: RunSpec,
     policy: policies.Policy,
-    trainer: trainers.Trainer,
+    trainer: Trainer,
     painter: Painter,
     progress: Progress,
     out: Path,

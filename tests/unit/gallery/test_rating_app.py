@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.disk import largest_file
 from tests.unit.reward import pool_ground
 
 from watercolour.gallery import app as application
@@ -148,7 +149,7 @@ def test_what_cannot_be_saved_is_refused(
 def test_a_full_disk_is_told_and_the_rating_can_be_sent_again(
     page: TestClient, folder: Path
 ) -> None:
-    with pool_ground.largest_file(30):
+    with largest_file(30):
         answer = page.post(RATE, json=act())
         assert answer.status_code == 507
         assert answer.json()["reason"] == "DiskFull"

@@ -42,8 +42,11 @@ def replay(*shapes: Shape, truncated: bool = False) -> Replay:
     return Replay(width=200, height=100, seed=7, shapes=shapes, truncated=truncated, elsewhere=0)
 
 
-def parsed(found: Replay, **options: object) -> ElementTree.Element:
-    return ElementTree.fromstring(svg.export(found, title="iris", **options))  # type: ignore[arg-type]
+def parsed(
+    found: Replay, *, width_mm: float | None = None, outlines: bool = False
+) -> ElementTree.Element:
+    text = svg.export(found, title="iris", width_mm=width_mm, outlines=outlines)
+    return ElementTree.fromstring(text)
 
 
 def labels(root: ElementTree.Element) -> list[str]:

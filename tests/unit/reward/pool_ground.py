@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import resource
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image, ImageDraw
@@ -61,14 +59,3 @@ def make(
     card = Card(name=name, what="Dots.", made="By a test.", licence=licence, canvas=SIDE)
     pool_build.write_card(folder, card)
     return folder
-
-
-@contextmanager
-def largest_file(size: int) -> Generator[None]:
-    """The kernel refuses longer files, as it refuses any on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)

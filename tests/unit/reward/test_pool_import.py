@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
+from tests.disk import largest_file
 from tests.unit.reward import pool_ground
 
 from watercolour.api.errors import InfrastructureError, InputError
@@ -234,7 +235,7 @@ def test_a_full_disk_leaves_no_half_of_a_painting(folder: Path, tmp_path: Path) 
     path = save(tmp_path / "a.png", half("red", "blue"))
     held = sorted(p for p in folder.rglob("*") if p.name != ".lock")
     size = (folder / pools.RECORDS).stat().st_size
-    with pool_ground.largest_file(size + 10), pytest.raises(InfrastructureError) as caught:
+    with largest_file(size + 10), pytest.raises(InfrastructureError) as caught:
         take(folder, path)
     assert caught.value.reason == Reason.DISK_FULL
     assert sorted(p for p in folder.rglob("*") if p.name != ".lock") == held

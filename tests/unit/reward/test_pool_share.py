@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.disk import largest_file
 from tests.unit.reward import pool_ground
 
 from watercolour.api.errors import InfrastructureError, InputError
@@ -154,7 +155,7 @@ def test_what_is_there_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None:
     for target in (tmp_path / "out", tmp_path / "mine.parquet"):
         share = pool_share.to_parquet if target.suffix else pool_share.to_folder
-        with pool_ground.largest_file(150), pytest.raises(InfrastructureError) as caught:
+        with largest_file(150), pytest.raises(InfrastructureError) as caught:
             share(folder, target)
         assert caught.value.reason == Reason.DISK_FULL
     assert [p.name for p in tmp_path.iterdir()] == ["mine"]

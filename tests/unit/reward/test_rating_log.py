@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.disk import largest_file
 from tests.unit.reward import pool_ground
 
 from watercolour import disk
@@ -121,7 +122,7 @@ def test_a_full_disk_loses_no_rating_and_leaves_none_half_written(folder: Path) 
     path = rating_log.path_of(folder, "anna")
     before, records = path.read_bytes(), (folder / pools.RECORDS).read_bytes()
     with (
-        pool_ground.largest_file(len(before) + 40),
+        largest_file(len(before) + 40),
         pytest.raises(InfrastructureError) as caught,
     ):
         rating.rate(folder, "anna", "act-00002", "p_003", "meh")

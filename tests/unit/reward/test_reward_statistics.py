@@ -13,12 +13,12 @@ from watercolour.reward import alarms, bands, pool, selfcheck, votes
 from watercolour.reward.alarms import Row
 
 WON, TIE_A, TIE_B, LOST = ("A", "B"), ("A", "A"), ("B", "B"), ("B", "A")
-VALUES = {WON: 1.0, TIE_A: 0.5, TIE_B: 0.5, LOST: 0.0}
+VALUES: dict[tuple[str | None, str | None], float] = {WON: 1.0, TIE_A: 0.5, TIE_B: 0.5, LOST: 0.0}
 
 
 def cast(*answers: tuple[str | None, str | None]) -> list[Vote]:
     return [
-        Vote(reference=f"r{n}", first=first, second=second, value=VALUES.get((first, second)))  # type: ignore[arg-type]
+        Vote(reference=f"r{n}", first=first, second=second, value=VALUES.get((first, second)))
         for n, (first, second) in enumerate(answers)
     ]
 

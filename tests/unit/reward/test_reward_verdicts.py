@@ -170,16 +170,15 @@ async def test_two_runs_share_a_server_and_verdicts_do_not_stay_for_ever(server:
 
 
 def test_the_key_tells_all_that_a_verdict_depends_on_apart() -> None:
-    def made(**other: object) -> str:
-        parts = {"sketch": "s", "reference": b"r", "criteria": "c", "model": "m", "first": True}
-        parts |= other
-        return verdict_cache.key(
-            str(parts["sketch"]),
-            bytes(parts["reference"]),  # type: ignore[arg-type]
-            str(parts["criteria"]),
-            str(parts["model"]),
-            ours_first=bool(parts["first"]),
-        )
+    def made(
+        sketch: str = "s",
+        reference: bytes = b"r",
+        criteria: str = "c",
+        model: str = "m",
+        *,
+        first: bool = True,
+    ) -> str:
+        return verdict_cache.key(sketch, reference, criteria, model, ours_first=first)
 
     different = [
         made(),

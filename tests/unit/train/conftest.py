@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import resource
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,14 +147,3 @@ def wanted(policy_folder: Path) -> Callable[..., WatercolourRun]:
         )
 
     return make
-
-
-@contextmanager
-def largest_file(size: int) -> Generator[None]:
-    """The kernel refuses longer files, as it refuses any on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -20,7 +20,16 @@ from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Lora, WatercolourRun
 from watercolour.api.trainer import Decoding
-from watercolour.train import checkpoint, engines, parquet, session, targets, thinking, trainer
+from watercolour.train import (
+    checkpoint,
+    engines,
+    grpo,
+    parquet,
+    session,
+    targets,
+    thinking,
+    trainer,
+)
 from watercolour.train import policy as policies
 from watercolour.train.progress import Progress
 from watercolour.train.sampling import Row
@@ -116,7 +125,7 @@ def test_a_gpu_that_is_full_in_the_smallest_parts_too_is_named(
     def full(*_: Any) -> Any:
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(trainer, "micro_batch_tokens", lambda *_: 50)
+    monkeypatch.setattr(grpo, "micro_batch_tokens", lambda *_: 50)
     monkeypatch.setattr(trainer.Trainer, "_observed_loss", full)
     with pytest.raises(InfrastructureError, match="full while updating in step 0") as caught:
         train(wanted(steps=1), tmp_path)

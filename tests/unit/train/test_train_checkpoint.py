@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.unit.train.conftest import largest_file
+from tests.disk import largest_file
 
 from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from tests.unit.train.conftest import Stage
 
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import packing, session, trainer
+from watercolour.train import grpo, packing, session, trainer
 from watercolour.train.progress import Progress
 
 Make = Callable[..., WatercolourRun]
@@ -52,7 +52,7 @@ def test_shared_padding_is_cut_on_its_own_side() -> None:
 def _trained(
     run: WatercolourRun, out: Path, tokens: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, torch.Tensor]:
-    monkeypatch.setattr(trainer, "micro_batch_tokens", lambda *_: tokens)
+    monkeypatch.setattr(grpo, "micro_batch_tokens", lambda *_: tokens)
     session.run(run, out, Stage(), Progress("test", 2), lambda: False, resume=False)
     return load_file(out / "checkpoints" / "checkpoint-2" / "adapter_model.safetensors")
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.unit.train.conftest import Stage, largest_file, worth
+from tests.disk import largest_file
+from tests.unit.train.conftest import Stage, worth
 
 from watercolour.api.errors import InfrastructureError, InputError, InterruptedRun
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import checkpoint, session, trainer
+from watercolour.train import checkpoint, grpo, session
 from watercolour.train.progress import Progress
 from watercolour.train.rollouts import Painted
 from watercolour.train.sampling import Row
@@ -253,7 +254,7 @@ def test_one_generation_may_serve_two_steps(wanted: Make, stage: Stage, tmp_path
 def test_an_unscored_row_is_masked_and_the_others_are_not() -> None:
     rows = (Row((4, 5), (-1.0, -1.0), False), Row((6,), (-1.0,), True))
     rollouts = (Rollout(reward=0.5), Rollout(unscored_reason=Reason.BROWSER_CRASHED))
-    found = trainer.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1), 9)
+    found = grpo.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1), 9)
     assert found["value"] == [0.5, None]
     assert found["env_mask"] == [[1, 1], [0]]
     assert found["completion_ids"] == [[4, 5], [6]]
