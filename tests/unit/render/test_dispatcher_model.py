@@ -112,6 +112,8 @@ class Machine(RuleBasedStateMachine):
         self.names = Names()
         self.stages: list[Stage] = []
         self.dead: list[Stage] = []
+        #: Jobs of a stage's ``asked`` that the model knows of: some come before anybody settles.
+        self.counted: dict[Stage, int] = {}
         self.jobs: list[Job] = []
         self.turns: dict[str, int] = dict.fromkeys("abc", 0)
         self.dispatcher = Dispatcher(find=self.names, wait_s=None, absence_s=None)
@@ -194,7 +196,8 @@ class Machine(RuleBasedStateMachine):
                 self.fail(job, one)
             elif kind in ENDS:
                 job.end = kind
-            self.settle()
+            # Who has just failed does not serve for a moment, so others need not go there.
+            self.settle(shaken=one if kind in FAILURES else None)
 
     # What the model makes of it.
 
@@ -235,9 +238,8 @@ class Machine(RuleBasedStateMachine):
                 return False
         return True
 
-    def settle(self, *, fair: bool = True) -> None:
-        before = {one: list(one.asked) for one in self.stages}
-        served = self.serving()
+    def settle(self, *, fair: bool = True, shaken: Stage | None = None) -> None:
+        served = [one for one in self.serving() if one is not shaken]
 
         async def wait() -> None:
             end = time.monotonic() + PATIENCE
@@ -247,12 +249,13 @@ class Machine(RuleBasedStateMachine):
 
         self.run(wait())
         for one in self.stages:
-            for name in one.asked[len(before[one]) :]:
+            for name in one.asked[self.counted.get(one, 0) :]:
                 job = next(each for each in self.jobs if each.name == name)
                 job.sent += 1
                 self.turns[job.client] += 1
                 elsewhere = [each for each in served if each is not one]
                 assert job.failed_on is not one or not set(elsewhere) & set(self.serving())
+            self.counted[one] = len(one.asked)
         self.check(fair=fair)
 
     def check(self, *, fair: bool) -> None:
