@@ -42,6 +42,8 @@ ENTERS = (
     "import socket; from watercolour.render import netns; print(netns.enter()); "
     "print([name for _, name in socket.if_nameindex()])",
 )
+#: Where the container has our packages.
+PACKAGES = "/tmp/python"
 #: Namespaces that an unprivileged clone may not make; containerd's own rule.
 NEW_NAMESPACES = 0x7E020000
 
@@ -89,7 +91,7 @@ def container(profile: dict[str, Any], command: tuple[str, ...]) -> dict[str, An
             "args": command,
             "env": [
                 *("PATH=/usr/bin:/bin", "HOME=/tmp", "XDG_RUNTIME_DIR=/tmp"),
-                *(f"PYTHONPATH={ROOT / 'python'}", "PYTHONDONTWRITEBYTECODE=1"),
+                *(f"PYTHONPATH={PACKAGES}", "PYTHONDONTWRITEBYTECODE=1"),
             ],
             "cwd": "/",
             "capabilities": {},
@@ -102,6 +104,13 @@ def container(profile: dict[str, Any], command: tuple[str, ...]) -> dict[str, An
             {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": writable},
             {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": [*closed, "ro"]},
             {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": writable},
+            # The checkout may lie where the mounts above hide it.
+            {
+                "destination": PACKAGES,
+                "type": "bind",
+                "source": str(ROOT / "python"),
+                "options": ["rbind", "ro", *closed],
+            },
         ],
         "linux": {
             "namespaces": [{"type": each} for each in ("pid", "ipc", "uts", "mount", "network")],

@@ -42,7 +42,7 @@ RESERVED = frozenset(
     eval export extends false finally for function if implements import in instanceof
     interface let new null package private protected public return static super switch this
     throw true try typeof undefined var void while with yield NaN Infinity brush Math
-    createCanvas
+    createCanvas WEBGL
     """,
     )
 )
