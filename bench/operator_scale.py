@@ -58,7 +58,7 @@ AWAKE: Json = {
 }
 DEMAND = {"queued": 0, "inflight": 0, "announced": 0}
 #: Seconds after which every run has told what it has learnt since its start.
-SETTLE_SECONDS = 240.0
+SETTLE_SECONDS = 360.0
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

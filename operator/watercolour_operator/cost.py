@@ -21,7 +21,7 @@ def accounted(observed: Observed) -> Cost | None:
 
     Idle seconds are those of pods that had nothing to do when they were looked at: a renderer that
     paints nothing, a scorer or judge while the environment has nothing to score. The state at the
-    moment of the count stands for the whole time since the last one, three minutes at most.
+    moment of the count stands for the whole time since the last one, five minutes at most.
     """
     old = observed.status.cost or Cost()
     since = moment(old.accounted_until)

@@ -23,7 +23,7 @@ T = TypeVar("T")
 #: Runs that are asked at the same time.
 AT_ONCE = 32
 #: Questions a second in all; with more runs each is asked less often.
-MOST_PER_SECOND = 50.0
+MOST_PER_SECOND = 40.0
 
 
 class Sources(Protocol):

@@ -37,14 +37,14 @@ def as_kept(status: Status, lacking: tuple[str, ...]) -> Status:
 #: Least seconds between two writes of which the later tells only a further step or other words.
 STEP_SECONDS = 5.0
 #: Least seconds between two writes of which the later tells only what adds up by itself.
-SUM_SECONDS = 180.0
+SUM_SECONDS = 300.0
 
 
 def due_in(old: Status, new: Status, since_write: float) -> float | None:
     """Seconds until the new status is to be written; 0 is now, None is not at all.
 
     A transition is written at once. What changes with every step or second waits, so that a run in
-    which nothing happens costs a call every three minutes.
+    which nothing happens costs a call every five minutes.
 
     Args:
         old: the status as it was written last.

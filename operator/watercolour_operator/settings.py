@@ -63,7 +63,7 @@ class Settings:
     metrics_port: int = 9090
     liveness_port: int = 8081
     #: Seconds between two looks at a run in which nothing happens.
-    resync_seconds: float = 180.0
+    resync_seconds: float = 300.0
     #: Seconds between two questions to the trainer and the environment of a running run.
     poll_seconds: float = 2.0
     #: Seconds after which a pod that will not end is deleted by force.
