@@ -36,7 +36,7 @@ soak: setup  ## 3,000 small paintings in a row, one in ten hostile (SOAK_RENDERS
 	@.venv/bin/python bench/soak.py --renders $${SOAK_RENDERS:-3000}
 
 test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_SEED); a fault in every call of a run's life
-	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s \
+	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s --timeout 0 \
 		tests/cluster/chaos tests/cluster/operator/test_every_call.py
 
 test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an environment of 6 GB
