@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries
+.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-down
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'

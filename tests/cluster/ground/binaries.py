@@ -77,8 +77,24 @@ GO_PROGRAMS = {
         "sigs.k8s.io/kwok/cmd/kwok", (f"sigs.k8s.io/kwok/pkg/consts.Version={KWOK}",)
     ),
     "kubeconform": GoProgram("github.com/yannh/kubeconform/cmd/kubeconform"),
+    "coredns": GoProgram("."),
+    "kube-router": GoProgram("github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"),
+    "probe": GoProgram("."),
 }
 DEFAULT = ("kubectl", "kube", "kwok", "kubeconform")
+NODE = ("kubectl", "kube", "coredns", "kube-router", "probe")  # a whole node: tests/cluster/node
+# Debian's packages by the program that is looked for; they are installed where this user may.
+PACKAGES = {
+    "etcd": "etcd-server",
+    "containerd": "containerd",
+    "runc": "runc",
+    "bridge": "containernetworking-plugins",
+    "ipset": "ipset",
+    "iptables": "iptables",
+    "conntrack": "conntrack",
+    "mkfs.ext4": "e2fsprogs",
+}
+PLUGINS = Path("/usr/lib/cni")  # where Debian puts the network plugins
 
 
 def cache() -> Path:
@@ -129,15 +145,34 @@ def provide(program: str, announce: Announce) -> Path:
 
 def etcd() -> Path:
     """Debian's etcd, installed if this user may. Raises BinariesMissing with the command."""
-    found = shutil.which("etcd")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    return debian("etcd")["etcd"]
+
+
+def debian(*programs: str) -> dict[str, Path]:
+    """Programs of Debian's packages, installed if this user may.
+
+    Raises BinariesMissing with the command.
+    """
+    missing = [program for program in programs if _found(program) is None]
+    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for step in (["apt-get", "update", "-q"], ["apt-get", "install", "-qy", "etcd-server"]):
+        packages = [PACKAGES[program] for program in missing]
+        install = ["apt-get", "install", "-qy", "--no-install-recommends", *packages]
+        for step in (["apt-get", "update", "-q"], install):
             subprocess.run(step, env=environment, capture_output=True, check=False)
-        found = shutil.which("etcd")
-    if found is None:
-        raise BinariesMissing("etcd is missing. Install it with:  sudo apt-get install etcd-server")
-    return Path(found)
+    found = {program: _found(program) for program in programs}
+    if missing := [PACKAGES[program] for program, path in found.items() if path is None]:
+        raise BinariesMissing(
+            f"{', '.join(missing)} missing. Install with:  sudo apt-get install {' '.join(missing)}"
+        )
+    return {program: path for program, path in found.items() if path is not None}
+
+
+def _found(program: str) -> Path | None:
+    # Programs of an administrator are not on every user's path.
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", str(PLUGINS)])
+    found = shutil.which(program, path=path)
+    return Path(found) if found else None
 
 
 def _go_version() -> str:

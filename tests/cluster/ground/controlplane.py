@@ -1,7 +1,8 @@
-"""A real Kubernetes control plane on 127.0.0.1: etcd, API server, controller manager, scheduler.
+"""A real Kubernetes control plane on one machine: etcd, API server, controller manager, scheduler.
 
 Everything lies in one folder (certificates, kubeconfigs, logs, data) and every process ends with
-the one that started it. Nodes and pods are played by others: kwok.py and podplayer.py.
+the one that started it. Nodes and pods are played by others: kwok.py and podplayer.py. A real node
+(tests/cluster/node) gives it an address of its own.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from tests.cluster.ground.processes import Program
 
 READY_WITHIN = 60.0  # seconds; 3 s on an idle machine
 ADMIN = "ground-admin"
+LOOPBACK = "127.0.0.1"
+PORT = 6443  # where the API server of a real node listens
 # The components' own calls are left out of the audit log: tests count what the operator does.
 AUDIT_POLICY: Json = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
-        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system", "system:nodes"]},
         {"level": "None", "users": [ADMIN, "system:apiserver", "system:anonymous"]},
         {"level": "Metadata"},
     ],
@@ -55,9 +58,22 @@ class Call:
 
 
 class ControlPlane:
-    """Starts in `with`, stops at its end. `kube` is the folder that holds the components."""
+    """Starts in `with`, stops at its end. `kube` is the folder that holds the components.
 
-    def __init__(self, folder: Path, kube: Path, etcd: Path, *, crds: Sequence[Path] = ()) -> None:
+    An `address` other than the loopback's is where nodes find the API server, on port 6443; each
+    name in `nodes` gets a kubeconfig NAME.kubeconfig as its kubelet.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kube: Path,
+        etcd: Path,
+        *,
+        crds: Sequence[Path] = (),
+        address: str = LOOPBACK,
+        nodes: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
         self.logs = folder / "log"
         self._kube = kube
@@ -65,21 +81,28 @@ class ControlPlane:
         self._crds = crds
         self.refused: dict[Path, ApiError] = {}
         self._programs: dict[str, Program] = {}
+        self._commands: dict[str, list[str]] = {}
         self._token = secrets.token_hex(16)
+        self._node_tokens = {node: secrets.token_hex(16) for node in nodes}
+        self._address = address
         folder.mkdir(parents=True, exist_ok=True)
         for part in ("pki", "log"):
             (folder / part).mkdir()
         self._etcd_port, self._etcd_peer, self._port = processes.free_ports(3)
         self.authority = pki.Authority(folder / "pki")
-        self.server = f"https://127.0.0.1:{self._port}"
+        if address != LOOPBACK:
+            self._port = PORT
+        self.server = f"https://{address}:{self._port}"
         self.ca = self.authority.certificate
         hosts = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
         self.serving = self.authority.sign(
-            "apiserver", addresses=["127.0.0.1", "10.96.0.1"], hosts=hosts
+            "apiserver", addresses=sorted({LOOPBACK, "10.96.0.1", address}), hosts=hosts
         )
         self._service_accounts = self.authority.key_pair("sa")
         self.api = Api(self.server, self._token, self.ca)
         self.kubeconfig = self.kubeconfig_of(self._token, folder / "admin.kubeconfig")
+        for node, token in self._node_tokens.items():
+            self.kubeconfig_of(token, folder / f"{node}.kubeconfig")
 
     def __enter__(self) -> Self:
         try:
@@ -130,6 +153,13 @@ class ControlPlane:
         """Whether every component runs."""
         return all(program.alive() for program in self._programs.values())
 
+    def revive(self) -> list[str]:
+        """Start what has ended once more, with its data, and tell which that was."""
+        ended = [name for name, program in self._programs.items() if not program.alive()]
+        for name in ended:
+            self._start_again(name)
+        return ended
+
     def start_api_server(self) -> None:
         """Start the API server, at first or after `stop_api_server`, and wait until it is ready."""
         certificate, key = self.serving
@@ -137,13 +167,17 @@ class ControlPlane:
         audit = self.folder / "audit-policy.json"
         audit.write_text(json.dumps(AUDIT_POLICY))
         tokens = self.folder / "tokens.csv"
-        tokens.write_text(f'{self._token},{ADMIN},{ADMIN},"system:masters"\n')
+        users = [f'{self._token},{ADMIN},{ADMIN},"system:masters"\n']
+        for node, token in self._node_tokens.items():
+            users.append(f'{token},system:node:{node},{node},"system:nodes"\n')
+        tokens.write_text("".join(users))
         options = {
             "etcd-servers": f"http://127.0.0.1:{self._etcd_port}",
-            "bind-address": "127.0.0.1",
-            "advertise-address": "127.0.0.1",
+            "bind-address": LOOPBACK if self._address == LOOPBACK else "0.0.0.0",
+            "advertise-address": self._address,
             "secure-port": self._port,
-            "endpoint-reconciler-type": "none",
+            # The loopback's address is no endpoint that a Service may have.
+            "endpoint-reconciler-type": "none" if self._address == LOOPBACK else "lease",
             "tls-cert-file": certificate,
             "tls-private-key-file": key,
             "client-ca-file": self.ca,
@@ -162,6 +196,10 @@ class ControlPlane:
             # A test may create hundreds of runs at once; fairness between users stays on.
             "max-requests-inflight": 1600,
             "max-mutating-requests-inflight": 800,
+            # For kubectl logs and exec; `kubelets` in tests/cluster/node lets this user in.
+            "kubelet-client-certificate": certificate,
+            "kubelet-client-key": key,
+            "kubelet-preferred-address-types": "InternalIP",
         }
         self._start("kube-apiserver", options)
         self._wait_ready()
@@ -243,9 +281,9 @@ class ControlPlane:
             "initial-cluster": f"default={peer}",
             "log-level": "warn",
         }
-        command = [self._etcd, *(f"--{k}={v}" for k, v in options.items()), "--unsafe-no-fsync"]
-        log = self.logs / "etcd.log"
-        self._programs["etcd"] = processes.start("etcd", command, log)
+        arguments = [*(f"--{k}={v}" for k, v in options.items()), "--unsafe-no-fsync"]
+        self._commands["etcd"] = [str(self._etcd), *arguments]
+        self._start_again("etcd")
 
     def _start_controller_manager(self) -> None:
         options = {
@@ -277,8 +315,13 @@ class ControlPlane:
         self._start("kube-scheduler", {"config": path, "secure-port": 0})
 
     def _start(self, name: str, options: dict[str, Any]) -> None:
-        command = [self._kube / name, *(f"--{key}={value}" for key, value in options.items())]
-        self._programs[name] = processes.start(name, command, self.logs / f"{name}.log")
+        arguments = [f"--{key}={value}" for key, value in options.items()]
+        self._commands[name] = [str(self._kube / name), *arguments]
+        self._start_again(name)
+
+    def _start_again(self, name: str) -> None:
+        log = self.logs / f"{name}.log"
+        self._programs[name] = processes.start(name, self._commands[name], log)
 
     def _wait_ready(self) -> None:
         give_up = time.monotonic() + READY_WITHIN

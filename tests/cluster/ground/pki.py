@@ -1,4 +1,4 @@
-"""The certificates of a throw-away cluster: one authority, elliptic keys, valid for a day."""
+"""The certificates of a throw-away cluster: one authority, elliptic keys, valid for a month."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-VALID = dt.timedelta(days=1)
+VALID = dt.timedelta(days=30)
 
 
 def _key(path: Path) -> ec.EllipticCurvePrivateKey:

@@ -1,0 +1,3 @@
+module watercolour.dev/tests/cluster/binaries/probe
+
+go 1.26

@@ -1,0 +1,133 @@
+// Command probe is what the test node's own image holds: the process that keeps a pod's sandbox open,
+// a small server to be reached, and the attempts to reach, to resolve and to use up memory that tests
+// of a network and of limits make. It is one static program, so the image needs no distribution.
+//
+//	probe pause             sleep until SIGTERM
+//	probe serve ADDRESS     answer HTTP with "hello"
+//	probe dial HOST:PORT…   print "HOST:PORT open|refused|timeout|error" for each; 1 unless all are open
+//	probe lookup NAME       print the addresses of a name
+//	probe watch HOST:PORT   dial ten times a second; print each change with the seconds since the start
+//	probe eat MIB           touch so much memory and keep it
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const patience = 1500 * time.Millisecond
+
+func verdict(address string, within time.Duration) string {
+	connection, err := net.DialTimeout("tcp", address, within)
+	var network net.Error
+	switch {
+	case err == nil:
+		connection.Close()
+		return "open"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused"
+	case errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	default:
+		return "error " + err.Error()
+	}
+}
+
+func dial(addresses []string) int {
+	code := 0
+	for _, address := range addresses {
+		found := verdict(address, patience)
+		if found != "open" {
+			code = 1
+		}
+		fmt.Println(address, found)
+	}
+	return code
+}
+
+func watch(address string) {
+	start, last := time.Now(), ""
+	for {
+		if found := verdict(address, 200*time.Millisecond); found != last {
+			fmt.Printf("%.2f %s\n", time.Since(start).Seconds(), found)
+			last = found
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func serve(address string) int {
+	hello := func(answer http.ResponseWriter, _ *http.Request) { fmt.Fprintln(answer, "hello") }
+	if err := http.ListenAndServe(address, http.HandlerFunc(hello)); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+	}
+	return 1
+}
+
+func lookup(name string) int {
+	found, err := net.LookupHost(name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		return 1
+	}
+	for _, address := range found {
+		fmt.Println(address)
+	}
+	return 0
+}
+
+func eat(text string) int {
+	mib, err := strconv.Atoi(text)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		return 2
+	}
+	eaten := make([][]byte, 0, mib)
+	for range mib {
+		block := make([]byte, 1<<20)
+		for at := 0; at < len(block); at += 4096 {
+			block[at] = 1
+		}
+		eaten = append(eaten, block)
+	}
+	fmt.Println("eaten", len(eaten), "MiB")
+	pause()
+	return 0
+}
+
+func pause() {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	<-stop
+}
+
+func main() {
+	command, rest := "pause", []string{}
+	if len(os.Args) > 1 {
+		command, rest = os.Args[1], os.Args[2:]
+	}
+	switch {
+	case command == "pause":
+		pause()
+	case command == "dial" && len(rest) > 0:
+		os.Exit(dial(rest))
+	case command == "serve" && len(rest) == 1:
+		os.Exit(serve(rest[0]))
+	case command == "lookup" && len(rest) == 1:
+		os.Exit(lookup(rest[0]))
+	case command == "watch" && len(rest) == 1:
+		watch(rest[0])
+	case command == "eat" && len(rest) == 1:
+		os.Exit(eat(rest[0]))
+	default:
+		fmt.Fprintln(os.Stderr, "probe: pause, serve ADDRESS, dial HOST:PORT…, lookup NAME, watch HOST:PORT or eat MIB")
+		os.Exit(2)
+	}
+}

@@ -1,0 +1,55 @@
+"""A whole Kubernetes node on this machine: `python -m tests.cluster.node up | down | status`.
+
+With KUBECONFIG set nothing is started: the commands use the cluster that it names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.cluster.ground.binaries import BinariesMissing
+from tests.cluster.node import cluster, host
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f"cluster: {text}", file=sys.stderr, flush=True)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; 3 when the machine cannot do it."""
+    parser = argparse.ArgumentParser(prog="cluster", description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("up", help="start the node, or find it running")
+    commands.add_parser("down", help="end it and remove what it took; images stay in the cache")
+    commands.add_parser("status", help="tell whether one runs, and its memory")
+    options = parser.parse_args(argv)
+    try:
+        if options.command == "up":
+            print(cluster.usage(cluster.up(say)))
+        elif options.command == "down":
+            say("is down" if host.end() else "was not up")
+        else:
+            return _status()
+    except (cluster.ClusterMissing, BinariesMissing, RuntimeError) as problem:
+        say(str(problem))
+        return 3
+    return 0
+
+
+def _status() -> int:
+    place = host.running()
+    if place is None:
+        say("none runs here; start one with:  make cluster-up")
+        return 1
+    say(f"runs in {place.root}; logs in {place.logs}")
+    for name, mib in sorted(cluster.memory(place).items(), key=lambda each: -each[1]):
+        print(f"{mib:6d} MiB  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    sys.exit(main())
