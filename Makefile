@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-down
+.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-run cluster-down test-node
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -47,6 +47,18 @@ test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an en
 
 cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
+
+cluster-up: setup  ## Start a Kubernetes node on this machine (as root), or use that of KUBECONFIG
+	@.venv/bin/python -m tests.cluster.node up
+
+cluster-down:  ## End that node and remove what it took; its images stay in the cache
+	@.venv/bin/python -m tests.cluster.node down
+
+cluster-run: setup  ## The whole platform on that node: chart, run, report (RUN=examples/cluster-tiny.yaml)
+	@.venv/bin/python -m tests.cluster.node run $(RUN)
+
+test-node: setup  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
+	@.venv/bin/pytest -m node tests/node
 
 docs: setup  ## Write the generated pages of the reference and the resource's definition
 	@.venv/bin/python -m watercolour.api.docs

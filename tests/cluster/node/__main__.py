@@ -1,4 +1,4 @@
-"""A whole Kubernetes node on this machine: `python -m tests.cluster.node up | down | status`.
+"""A whole Kubernetes node on this machine: `python -m tests.cluster.node up | run | down | status`.
 
 With KUBECONFIG set nothing is started: the commands use the cluster that it names.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from tests.cluster.ground.binaries import BinariesMissing
-from tests.cluster.node import cluster, host
+from tests.cluster.node import cluster, host, images, run
+
+EXAMPLE = cluster.ROOT / "examples" / "cluster-tiny.yaml"
 
 
 def say(text: str) -> None:
@@ -23,20 +26,47 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="cluster", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("up", help="start the node, or find it running")
+    running = commands.add_parser("run", help="up, install the chart, and see a run to its report")
+    running.add_argument("file", nargs="?", type=Path, default=EXAMPLE)
+    running.add_argument("--namespace", default=run.RUNS)
+    running.add_argument("--set", action="append", default=[], help="a value of the chart")
+    running.add_argument("--into", type=Path, default=Path("runs"), help="folder for the report")
     commands.add_parser("down", help="end it and remove what it took; images stay in the cache")
     commands.add_parser("status", help="tell whether one runs, and its memory")
     options = parser.parse_args(argv)
     try:
         if options.command == "up":
             print(cluster.usage(cluster.up(say)))
+        elif options.command == "run":
+            _run(options)
         elif options.command == "down":
             say("is down" if host.end() else "was not up")
         else:
             return _status()
-    except (cluster.ClusterMissing, BinariesMissing, RuntimeError) as problem:
+    except run.RunFailed as problem:
+        say(str(problem))
+        return 1
+    except (cluster.ClusterMissing, BinariesMissing, images.ImageMissing, RuntimeError) as problem:
         say(str(problem))
         return 3
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    started = time.monotonic()
+    found = cluster.up(say)
+    if found.place:
+        images.bring(found.place, say)
+    run.install(found, say, *(word for each in options.set for word in ("--set", each)))
+    run.namespace(found, options.namespace)
+    name = run.start(found, options.file, options.namespace)
+    say(f"applied {options.file} as {name} in {options.namespace}")
+    ready = time.monotonic()
+    run.follow(found, options.namespace, name, say)
+    say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")
+    folder = run.fetch(found, options.namespace, name, options.into)
+    say(f"done in {time.monotonic() - started:.0f} s; the cluster goes on until  make cluster-down")
+    print(folder / "report.html")
 
 
 def _status() -> int:

@@ -68,19 +68,33 @@ def usage(cluster: Cluster) -> str:
     )
 
 
+def daemon(place: Place, name: str) -> int | None:
+    """The process id of a daemon of the node, as the machine counts."""
+    for pid in _family(int(place.pid.read_text())):
+        if _name(pid) == name:
+            return pid
+    return None
+
+
 def memory(place: Place) -> dict[str, int]:
     """MiB of the node's processes by program, shared pages parted among those that share them."""
     found: dict[str, int] = {}
     for pid in _family(int(place.pid.read_text())):
         try:
-            name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
         except OSError:
             continue
         pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-        name = Path(name).name
+        name = _name(pid)
         found[name] = found.get(name, 0) + int(pss.split()[1])
     return {name: kib >> 10 for name, kib in found.items()}
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()).name
+    except OSError:
+        return ""
 
 
 def _family(pid: int) -> list[int]:

@@ -30,6 +30,7 @@ from tests.cluster.node.place import (
 
 SANDBOX = "localhost/watercolour-node/probe:1"
 COREDNS = "localhost/watercolour-node/coredns:1"
+RESTART_AFTER = 3.0  # seconds since its last start; one that cannot start is no storm
 Json = dict[str, Any]
 
 
@@ -40,6 +41,7 @@ class Daemons:
     place: Place
     commands: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     programs: dict[str, Program] = field(default_factory=dict[str, Program])
+    started: dict[str, float] = field(default_factory=dict[str, float])
 
     def start(self, name: str, command: list[str | Path]) -> None:
         """Start one, with a log of its name."""
@@ -52,7 +54,12 @@ class Daemons:
 
     def revive(self) -> list[str]:
         """Start what has ended once more, and tell which that was."""
-        ended = [name for name, program in self.programs.items() if not program.alive()]
+        now = time.monotonic()
+        ended = [
+            name
+            for name, program in self.programs.items()
+            if not program.alive() and now - self.started[name] > RESTART_AFTER
+        ]
         for name in ended:
             self._start(name)
         return ended
@@ -60,6 +67,7 @@ class Daemons:
     def _start(self, name: str) -> None:
         log = self.place.logs / f"{name}.log"
         self.programs[name] = processes.start(name, self.commands[name], log)
+        self.started[name] = time.monotonic()
 
 
 def containerd(daemons: Daemons) -> None:

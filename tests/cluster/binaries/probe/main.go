@@ -8,6 +8,7 @@
 //	probe lookup NAME       print the addresses of a name
 //	probe watch HOST:PORT   dial ten times a second; print each change with the seconds since the start
 //	probe eat MIB           touch so much memory and keep it
+//	probe fill FILE         write until the disk is full; print the MiB written and the error; 1
 package main
 
 import (
@@ -102,6 +103,18 @@ func eat(text string) int {
 	return 0
 }
 
+func fill(path string) int {
+	file, err := os.Create(path)
+	written, block := 0, make([]byte, 1<<20)
+	for err == nil {
+		if _, err = file.Write(block); err == nil {
+			written++
+		}
+	}
+	fmt.Println(written, err)
+	return 1
+}
+
 func pause() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
@@ -126,8 +139,10 @@ func main() {
 		watch(rest[0])
 	case command == "eat" && len(rest) == 1:
 		os.Exit(eat(rest[0]))
+	case command == "fill" && len(rest) == 1:
+		os.Exit(fill(rest[0]))
 	default:
-		fmt.Fprintln(os.Stderr, "probe: pause, serve ADDRESS, dial HOST:PORT…, lookup NAME, watch HOST:PORT or eat MIB")
+		fmt.Fprintln(os.Stderr, "probe: pause, serve ADDRESS, dial HOST:PORT…, lookup NAME, watch HOST:PORT, eat MIB or fill FILE")
 		os.Exit(2)
 	}
 }

@@ -1,0 +1,73 @@
+"""Our own images on the node: imported from the archives that `make images` writes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from tests.cluster.node import archive, daemons
+from tests.cluster.node.place import Place
+
+ROOT = Path(__file__).resolve().parents[3]
+# The chart's name of an image, and the archive's.
+ARCHIVES = {
+    "operator": "operator",
+    "trainer": "trainer",
+    "renderers": "renderer",
+    "env": "env",
+    "scorerEmbedded": "scorer-embedded",
+}
+_MARKS = "localhost/watercolour-node/imported"
+
+
+class ImageMissing(Exception):
+    """An archive is not there; the message names the remedy."""
+
+
+def folder() -> Path:
+    """Where archives lie: $WATERCOLOUR_CACHE/images, ~/.cache/watercolour/images."""
+    root = os.environ.get("WATERCOLOUR_CACHE")
+    return (Path(root) if root else Path.home() / ".cache" / "watercolour") / "images"
+
+
+def wanted() -> dict[str, str]:
+    """The names under which the chart's values know the images, by archive."""
+    values = yaml.safe_load((ROOT / "charts" / "watercolour" / "values.yaml").read_text())
+    return {name: values["image"][key] for key, name in ARCHIVES.items()}
+
+
+def bring(place: Place, say: Callable[[str], None], names: tuple[str, ...] = ()) -> None:
+    """Import the images that the node does not have yet, all or the named ones.
+
+    Raises ImageMissing.
+    """
+    there = set(daemons.ctr(place, "images", "ls", "--quiet").split())
+    for name, reference in wanted().items():
+        if names and name not in names:
+            continue
+        path = folder() / f"{name}.tar"
+        if not path.exists():
+            raise ImageMissing(f"{path} is not there: build it with  make images")
+        mark = f"{_MARKS}/{name}:{_digest(path)}"
+        if mark in there:
+            continue
+        say(f"importing {name} ({path.stat().st_size >> 20} MiB)")
+        daemons.ctr(place, "images", "import", str(path))
+        made = archive.names(path)[0]
+        for tag in (f"docker.io/{reference}", mark):
+            daemons.ctr(place, "images", "tag", "--force", made, tag)
+        for old in there:
+            if old.startswith(f"{_MARKS}/{name}:"):
+                daemons.ctr(place, "images", "rm", old)
+
+
+def _digest(path: Path) -> str:
+    """An archive's index names its images by their digests, so it stands for all of it."""
+    with tarfile.open(path) as packed:
+        index = packed.extractfile("index.json")
+        assert index is not None
+        return hashlib.sha256(index.read()).hexdigest()[:16]

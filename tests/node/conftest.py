@@ -1,0 +1,140 @@
+"""What tests on a whole node may ask for: the cluster, a namespace, pods of the test's own.
+
+The cluster is that of KUBECONFIG, the node that runs on this machine already, or one that is
+started for the session and ended with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.node import cluster, host
+from tests.cluster.node.cluster import Cluster
+from tests.cluster.node.daemons import SANDBOX
+
+Json = dict[str, Any]
+WAIT = 60.0  # seconds that a condition may take before the test fails
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything below this folder needs a node."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.node)
+
+
+@dataclass
+class Space:
+    """A namespace, and kubectl in it."""
+
+    cluster: Cluster
+    name: str
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
+        """What kubectl printed; its complaints too, when a failure is expected (check=False)."""
+        done = subprocess.run(
+            [str(self.cluster.kubectl), "-n", self.name, *arguments],
+            input=stdin,
+            env=os.environ | {"KUBECONFIG": str(self.cluster.kubeconfig)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        if check and done.returncode:
+            pytest.fail(f"kubectl {' '.join(arguments)}: {done.stderr}")
+        return done.stdout if check else done.stdout + done.stderr
+
+    def get(self, kind: str, name: str = "", *arguments: str) -> Json:
+        """An object, or a list of them."""
+        words = ["get", kind, *([name] if name else []), *arguments, "-o", "json"]
+        return json.loads(self.kubectl(*words))
+
+    def apply(self, *manifests: Json) -> None:
+        """Server-side apply."""
+        several = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(several))
+
+    def wait(self, what: str, condition: str, timeout: float = WAIT) -> None:
+        """`kubectl wait`; fails with the object's description."""
+        words = ["wait", what, f"--for={condition}", f"--timeout={timeout:g}s"]
+        told = self.kubectl(*words, check=False)
+        if "condition met" not in told and "deleted" not in told:
+            described = self.kubectl("describe", what, check=False)
+            pytest.fail(f"{what}: not {condition} in {timeout:g} s: {told}\n{described[-3000:]}")
+
+    def pod(self, *command: str, labels: dict[str, str] | None = None, **more: Any) -> str:
+        """A pod that does a thing of the probe's; returns its name without waiting."""
+        name = f"{command[0]}-{next(self._numbers)}"
+        security = {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+        container = {
+            "name": "probe",
+            "image": SANDBOX,
+            "imagePullPolicy": "Never",
+            "args": list(command),
+            "securityContext": security,
+            **more.pop("container", {}),
+        }
+        spec = {
+            "containers": [container],
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "automountServiceAccountToken": False,
+            **more,
+        }
+        meta = {"name": name, "labels": {"probe": command[0], **(labels or {})}}
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        return name
+
+    def probe(self, pod: str, *command: str) -> str:
+        """What the probe in a running pod answers."""
+        return self.kubectl("exec", pod, "--", "/probe", *command, check=False)
+
+
+def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Print past pytest's capture: a build or a start takes a while."""
+    capture: Any = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(text: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\ncluster: {text}", end="", flush=True)
+
+    return say
+
+
+@pytest.fixture(scope="session")
+def found(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """The cluster; a node that was not up before the session is ended with it."""
+    was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+    yield cluster.up(announce(request))
+    if not was_up:
+        host.end()
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def space(found: Cluster) -> Iterator[Space]:
+    """A namespace of the test's own, where Pod Security lets in `restricted` pods alone."""
+    made = Space(found, f"node-test-{os.getpid()}-{next(_numbers)}")
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    meta = {"name": made.name, "labels": labels}
+    made.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    yield made
+    made.kubectl("delete", "namespace", made.name, "--wait=false")
