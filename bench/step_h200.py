@@ -3,9 +3,10 @@
 Qwen3.5-35B-A3B in its true shape with random weights, 8 rollouts of exactly 2,500 tokens, by
 TRL with all that a run of ours adds. Renderer and scorer are an environment that answers each
 rollout two seconds after it came, as the real ones do. The published experiment took 15 to 18
-minutes a step. Needs a GPU with 100 GiB.
+minutes a step. Needs a GPU with 100 GiB, or one for each process: these share the rollouts of a
+step between them and average their gradients.
 
-    python bench/step_h200.py [--steps 4] [--tiny]
+    python bench/step_h200.py [--steps 4] [--processes 2] [--tiny]
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -30,8 +34,20 @@ from transformers import AutoTokenizer
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import RunSpec, Sampling, Trainer
 from watercolour.api.trainer import decoding
-from watercolour.train import artifacts, batches, delta, engines, grpo, policy, settings, trainer
+from watercolour.train import (
+    artifacts,
+    batches,
+    delta,
+    engines,
+    grpo,
+    launch,
+    policy,
+    ranks,
+    settings,
+    trainer,
+)
 from watercolour.train.progress import Progress
+from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import Group, Painter
 
 GROUP, TOKENS, PROMPT, ANSWER_SECONDS = 8, 2_500, 512, 2.0
@@ -85,10 +101,15 @@ def main() -> None:
     """Measure, and print a table and a line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--processes", type=int, default=1, help="one a GPU")
     parser.add_argument("--tiny", action="store_true", help="try it out on the CPU")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows, first = train(args.steps, Path(folder), tiny=args.tiny)
+    if args.processes > 1 and "RANK" not in os.environ:
+        sys.exit(start(args.processes))
+    with tempfile.TemporaryDirectory() as folder, ranks.joined() as own:
+        rows, first = train(args.steps, Path(folder), own, tiny=args.tiny)
+    if not own.first:
+        return
     columns = ("step_time", "seconds_generate", "seconds_wait", "seconds_update", "mismatch_mean")
     print(f"until the first step has ended, with every compilation: {first:.0f} s")
     print("step " + " ".join(f"{name:>17}" for name in columns))
@@ -99,6 +120,7 @@ def main() -> None:
     print(f"peak memory {memory:.1f} GiB")
     result = {
         "bench": "step_h200",
+        "processes": own.size,
         "ours": round(ours, 2),
         "theirs": PUBLISHED_SECONDS,
         "ratio": round(PUBLISHED_SECONDS / ours, 1),
@@ -109,18 +131,35 @@ def main() -> None:
     print(json.dumps(result))
 
 
-def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], float]:
-    """Train so many steps; the rows of metrics.csv, and the seconds until the first has ended."""
+def start(processes: int) -> int:
+    """Run this program once a GPU, as a trainer's launcher does; the first failure, or 0."""
+    spec = RunSpec(trainer=Trainer(processes=processes))
+    children = [
+        subprocess.Popen(
+            [sys.executable, *sys.argv],
+            env={**os.environ, **launch.environment(spec, local, os.environ)},
+        )
+        for local in range(processes)
+    ]
+    return next((code for child in children if (code := child.wait())), 0)
+
+
+def train(steps: int, out: Path, own: Ranks, *, tiny: bool) -> tuple[list[dict[str, str]], float]:
+    """Train so many steps; the rows of metrics.csv, and the seconds until the first has ended.
+
+    Only the first process has rows.
+    """
     tokens = 24 if tiny else TOKENS
     model = full_size.bare(**(TINY if tiny else {}))
     on_cpu = model.device.type == "cpu"
     if not on_cpu:
         delta.install()
+    torch.manual_seed(1)  # the same adapter and prompt in every process
     tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
     sampling = Sampling(temperature=1.0, top_p=0.95, top_k=20, max_completion_tokens=tokens)
     sizes: dict[str, Any] = {"rollouts_per_step": GROUP, "group_size": GROUP}
     spec = RunSpec(trainer=Trainer(steps=steps, sampling=sampling, **sizes))
-    plan = batches.plan(spec, whole=True)
+    plan = batches.plan(spec, whole=True, processes=own.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     drawn = decoding(sampling, builtin=False)
     prompt = tuple(torch.randint(100, model.config.vocab_size, (32 if tiny else PROMPT,)).tolist())
@@ -135,6 +174,7 @@ def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], f
         run="bench",
         seed_of=lambda step, attempt, row: batches.row_seed(1, step, attempt, row),
         stop=lambda: None,
+        ranks=own,
     )
     session = trainer.Session(
         batches=plan,
@@ -145,6 +185,7 @@ def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], f
         limits=trainer.Limits(False, 3, 5, 0.0, 1),
         stopping=lambda: False,
         flat_steps_teach=False,
+        ranks=own,
     )
     loaded = policy.Policy(model, tokenizer, NEVER, full_size.lora())
     chats = [{"prompt": [{"role": "user", "content": "a daisy"}]}] * (steps * GROUP)
@@ -153,6 +194,8 @@ def train(steps: int, out: Path, *, tiny: bool) -> tuple[list[dict[str, str]], f
     painter.engine = engine(built.adapted)
     built.train()
     whole = time.perf_counter() - began
+    if not own.first:
+        return [], whole
     with (out / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return rows, whole - sum(float(row["step_time"]) for row in rows[1:])
