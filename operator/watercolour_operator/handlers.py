@@ -25,6 +25,8 @@ async def watch_runs(api: Api, store: Store, settings: Settings) -> None:
         registry=_registry(api, store),
         settings=_settings(settings),
         standalone=True,
+        # kopf would make one of the user's name, and a container's user may have none.
+        identity=cast(Any, "watercolour-operator"),
         clusterwide=not settings.namespaces,
         namespaces=settings.namespaces,
     )
