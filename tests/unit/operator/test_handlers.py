@@ -7,6 +7,7 @@ import getpass
 from typing import Any, cast
 
 import pytest
+
 from watercolour_operator import handlers
 from watercolour_operator.cluster.api import Api
 from watercolour_operator.cluster.store import Store
