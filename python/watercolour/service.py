@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,6 +69,27 @@ def listen(host: str, port: int) -> socket.socket:
             ) from error
         raise InfrastructureError(
             Reason.INTERNAL_ERROR, f"cannot listen on {host}:{port}: {error.strerror}."
+        ) from error
+    return bound
+
+
+def listen_at(path: Path) -> socket.socket:
+    """A bound Unix socket for this user alone, in the place of one that a dead process has left.
+
+    Unlike an address it is found from every network namespace that sees the file.
+
+    Raises:
+        InfrastructureError: it cannot be made there.
+    """
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.unlink(missing_ok=True)
+        bound.bind(str(path))
+        path.chmod(0o600)
+    except OSError as error:
+        bound.close()
+        raise InfrastructureError(
+            Reason.INTERNAL_ERROR, f"cannot listen at {path}: {error.strerror}."
         ) from error
     return bound
 
@@ -138,13 +159,15 @@ def serve(
     drain: Drain | None = None,
     refuses: bool = False,
     bound: socket.socket | None = None,
+    also: Sequence[socket.socket] = (),
 ) -> None:
     """Serve until SIGTERM or SIGINT, then let open requests end for up to ``grace_seconds``.
 
     It returns after SIGTERM; after SIGINT it raises what an interrupted program raises. ``drain``
     takes the place of that grace: it is awaited while sockets are open and nobody listens, or, with
     ``refuses``, while who comes late still gets an answer, which has to say no. ``bound`` is what
-    :func:`listen` made for these arguments, if that had to be done before.
+    :func:`listen` made for these arguments, if that had to be done before; ``also`` are further
+    sockets to serve.
 
     Raises:
         KeyboardInterrupt: SIGINT ended it.
@@ -164,9 +187,10 @@ def serve(
     )
     app.state.server = _Server(config, args.announce, url, drain, refuses=refuses)
     try:
-        app.state.server.run(sockets=[bound])
+        app.state.server.run(sockets=[bound, *also])
     finally:
-        bound.close()
+        for each in (bound, *also):
+            each.close()
     failure: WatercolourError | None = getattr(app.state, "failure", None)
     if failure is not None:
         raise failure

@@ -170,3 +170,20 @@ def test_without_new_namespaces_it_ends_if_one_is_required() -> None:
     )
     assert ended.returncode == 3
     assert "NetworkNamespaceUnavailable" in ended.stderr.splitlines()[-1]
+
+
+@needs_namespaces
+@pytest.mark.skipif(not ROOT, reason="only root may enter another's network")
+def test_it_drains_from_inside_its_own_network(tmp_path: Path) -> None:
+    """There a kubelet runs the command before SIGTERM, and no port is open."""
+    at = str(tmp_path / "drain.sock")
+    server = start(tmp_path, "--slots", "1", "--drain-socket", at)
+    try:
+        asyncio.run(isolation(server.url))
+        there = ("nsenter", f"--target={server.process.pid}", "--net")
+        drain = (str(PYTHON), "-m", "watercolour.render.drain", "--seconds", "5", "--socket", at)
+        done = subprocess.run([*there, *drain], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert httpx.get(f"{server.url}/v1/load").json()["draining"]
+    finally:
+        stop(server)

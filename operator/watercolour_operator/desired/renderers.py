@@ -17,6 +17,10 @@ from watercolour_operator.settings import Settings
 #: answer, to close the browser.
 MARGIN_SECONDS = 20
 
+#: What the drain before SIGTERM finds the renderer by: no port of the renderer's is open in the
+#: network that it has shut itself in, and commands of the kubelet's run there.
+DRAIN_SOCKET = "/tmp/drain.sock"
+
 #: The API server's address, which the kubelet tells every container.
 API_SERVER = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
 
@@ -54,6 +58,7 @@ def _args(run: Run, settings: Settings) -> Iterator[str]:
     yield from ("--host", "0.0.0.0", "--port", str(PORTS[Component.RENDERERS]))
     yield from ("--slots", str(spec.slots))
     yield from ("--grace-seconds", str(math.ceil(spec.deadline_seconds) + 2))
+    yield from ("--drain-socket", DRAIN_SOCKET)
     yield from ("--network-canary", spec.network_canary)
     if spec.network_canary != "Off":
         yield from ("--canary-address", settings.canary_address or API_SERVER)
@@ -74,5 +79,4 @@ def _seccomp(run: Run, settings: Settings) -> Item:
 def _drain(seconds: int) -> dict[str, Any]:
     """Before SIGTERM: take no new work, and let what is being painted end."""
     command = ["python", "-m", "watercolour.render.drain", "--seconds", str(seconds)]
-    port = str(PORTS[Component.RENDERERS])
-    return {"preStop": {"exec": {"command": [*command, "--port", port]}}}
+    return {"preStop": {"exec": {"command": [*command, "--socket", DRAIN_SOCKET]}}}

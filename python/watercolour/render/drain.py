@@ -1,17 +1,22 @@
-"""Empty a renderer before it is stopped: ``python -m watercolour.render.drain --seconds 70``.
+"""Empty a renderer before it is stopped.
 
-It asks the renderer on this machine to take no new work, and returns when nothing is being painted
-any more, when the renderer has gone, or when the time is over. What is painted by then is lost to
-its asker, who paints it elsewhere.
+``python -m watercolour.render.drain --socket FILE --seconds 70`` asks the renderer that serves
+this Unix socket to take no new work, and returns when nothing is being painted any more, when the
+renderer has gone, or when the time is over. What is painted by then is lost to its asker, who
+paints it elsewhere.
+
+A renderer's port cannot be used for that: a command that a kubelet runs in its container is put
+into the network in which the renderer has shut itself in, and there nobody listens.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-import urllib.request
+from pathlib import Path
+
+import httpx
 
 #: Seconds between two looks.
 PAUSE_SECONDS = 0.2
@@ -20,37 +25,35 @@ PAUSE_SECONDS = 0.2
 ANSWER_SECONDS = 5.0
 
 
-def drained(url: str, seconds: float) -> bool:
+def drained(path: Path, seconds: float) -> bool:
     """Whether the renderer has nothing left to paint after at most ``seconds``.
 
     Raises:
-        OSError: it does not answer.
+        httpx.HTTPError: it does not answer.
     """
     until = time.monotonic() + seconds
-    busy = _busy(f"{url}/v1/drain", b"")
-    while busy:
-        if time.monotonic() >= until:
-            return False
-        time.sleep(PAUSE_SECONDS)
-        busy = _busy(f"{url}/v1/load", None)
+    transport = httpx.HTTPTransport(uds=str(path))
+    with httpx.Client(
+        transport=transport, base_url="http://renderer", timeout=ANSWER_SECONDS
+    ) as http:
+        answer = http.post("/v1/drain")
+        while answer.raise_for_status().json()["busy"]:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(PAUSE_SECONDS)
+            answer = http.get("/v1/load")
     return True
-
-
-def _busy(url: str, body: bytes | None) -> int:
-    """Sketches that are being painted; with a body the request is a POST."""
-    with urllib.request.urlopen(url, body, timeout=ANSWER_SECONDS) as answer:
-        return int(json.load(answer)["busy"])
 
 
 def main() -> int:
     """Command line; 0 unless something was still being painted when the time was over."""
     parser = argparse.ArgumentParser(prog="watercolour.render.drain", description=__doc__)
-    parser.add_argument("--port", type=int, default=8080, help="the renderer's port")
+    parser.add_argument("--socket", type=Path, required=True, help="the renderer's --drain-socket")
     parser.add_argument("--seconds", type=float, required=True, help="longest wait")
     args = parser.parse_args()
     try:
-        empty = drained(f"http://127.0.0.1:{args.port}", args.seconds)
-    except OSError as error:
+        empty = drained(args.socket, args.seconds)
+    except httpx.HTTPError as error:
         sys.stderr.write(f"watercolour: the renderer has gone ({error})\n")
         return 0
     if not empty:

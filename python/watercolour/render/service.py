@@ -6,6 +6,7 @@ import argparse
 import socket
 import sys
 from functools import partial
+from pathlib import Path
 
 from watercolour import logs, service
 from watercolour.api.errors import InputError, WatercolourError
@@ -66,6 +67,13 @@ def parser(program: str = "watercolour.render.service") -> argparse.ArgumentPars
         "do not try",
     )
     made.add_argument(
+        "--drain-socket",
+        type=Path,
+        metavar="FILE",
+        help="Unix socket to serve as well; watercolour.render.drain needs it, because it finds no "
+        "port from inside the network that this process enters",
+    )
+    made.add_argument(
         "--allow-unsandboxed",
         action="store_true",
         help="go on without Chromium's own sandbox where the kernel lacks it",
@@ -115,7 +123,8 @@ def _serve(
     )
     renderer = Service(options)
     drain = partial(renderer.stopping, args.grace_seconds)
-    service.serve(renderer.app, args, drain=drain, refuses=True, bound=bound)
+    also = [service.listen_at(args.drain_socket)] if args.drain_socket else []
+    service.serve(renderer.app, args, drain=drain, refuses=True, bound=bound, also=also)
 
 
 def _count(text: str) -> int:

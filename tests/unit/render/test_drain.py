@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import ThreadingUnixStreamServer
 
 import pytest
 
 from watercolour.render import drain
 
 
-class Renderer(ThreadingHTTPServer):
+class Renderer(ThreadingUnixStreamServer):
     """Answers as a renderer does; one sketch ends with each look at its load."""
 
-    def __init__(self, busy: int) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    daemon_threads = True
+
+    def __init__(self, path: Path, busy: int) -> None:
+        super().__init__(str(path), Handler)
+        self.path = path
         self.busy = busy
         self.asked: list[str] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -51,8 +52,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def renderer(request: pytest.FixtureRequest) -> Iterator[Renderer]:
-    server = Renderer(busy=request.param)
+def renderer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Renderer]:
+    server = Renderer(tmp_path / "drain.sock", busy=request.param)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
@@ -63,26 +64,25 @@ def renderer(request: pytest.FixtureRequest) -> Iterator[Renderer]:
 
 @pytest.mark.parametrize("renderer", [0], indirect=True)
 def test_an_idle_renderer_is_asked_once(renderer: Renderer) -> None:
-    assert drain.drained(renderer.url, 5)
+    assert drain.drained(renderer.path, 5)
     assert renderer.asked == ["POST /v1/drain"]
 
 
 @pytest.mark.parametrize("renderer", [2], indirect=True)
 def test_a_busy_renderer_is_waited_for(renderer: Renderer) -> None:
-    assert drain.drained(renderer.url, 30)
+    assert drain.drained(renderer.path, 30)
     assert renderer.asked == ["POST /v1/drain", "GET /v1/load", "GET /v1/load"]
 
 
 @pytest.mark.parametrize("renderer", [10**6], indirect=True)
 def test_the_wait_has_an_end(renderer: Renderer) -> None:
-    assert not drain.drained(renderer.url, 0)
+    assert not drain.drained(renderer.path, 0)
 
 
 @pytest.mark.parametrize("renderer", [0], indirect=True)
 def test_a_renderer_that_has_gone_needs_no_wait(
     renderer: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    port = str(renderer.server_address[1])
     renderer.server_close()
-    monkeypatch.setattr("sys.argv", ["drain", "--port", port, "--seconds", "5"])
+    monkeypatch.setattr("sys.argv", ["drain", "--socket", str(renderer.path), "--seconds", "5"])
     assert drain.main() == 0

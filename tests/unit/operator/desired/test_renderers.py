@@ -65,6 +65,8 @@ def test_a_pod_that_goes_drains_first_and_has_the_time_for_the_slowest_render() 
     found = pod(build({"renderers": {"deadlineSeconds": 90.5}}), NAME)
     command = found["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
     assert command[:3] == ["python", "-m", "watercolour.render.drain"]
+    # The port is closed in the network that the renderer enters; the command runs there too.
+    assert after("--socket", command) == after("--drain-socket", found["containers"][0]["args"])
     drain = int(after("--seconds", command))
     assert 90.5 < drain < found["terminationGracePeriodSeconds"]
 
