@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 _bound: ContextVar[dict[str, object] | None] = ContextVar("watercolour_log_ids", default=None)
@@ -21,6 +21,16 @@ def bind(**ids: object) -> Generator[None]:
         yield
     finally:
         _bound.reset(token)
+
+
+def note(**ids: object) -> None:
+    """Add ids to every line from now on, until the block of :func:`bind` around it ends."""
+    _bound.set({**(_bound.get() or {}), **ids})
+
+
+def rollout(run: str, step: int, group: int, index: int) -> AbstractContextManager[None]:
+    """Add a rollout's ids to every line of the block; its own is ``STEP.GROUP.INDEX``."""
+    return bind(run=run, step=step, rollout=f"{step}.{group}.{index}")
 
 
 class _Json(logging.Formatter):
@@ -63,7 +73,7 @@ def setup(component: str, *, level: int = logging.INFO) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     # One line a request tells nothing that the metrics do not.
-    for chatty in ("httpx", "httpcore", "uvicorn.access", "websockets", "asyncio"):
+    for chatty in ("httpx", "httpx2", "httpcore", "uvicorn.access", "websockets", "asyncio"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 

@@ -266,3 +266,15 @@ class ViolationCode(StrEnum):
     """A side of its canvas is shorter than 64 or longer than 1024 pixels."""
     BLANK_CANVAS = "blank_canvas"
     """Less of the canvas is painted than `recipe.gate.minPaintFraction`."""
+
+
+#: What only shows when a sketch is painted; the others are the static gate's.
+RENDERED = frozenset(
+    {
+        ViolationCode.RENDER_FAILED,
+        ViolationCode.SKETCH_TIMEOUT,
+        ViolationCode.SKETCH_OOM,
+        ViolationCode.CANVAS_OUT_OF_BOUNDS,
+        ViolationCode.BLANK_CANVAS,
+    }
+)

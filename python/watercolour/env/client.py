@@ -235,7 +235,8 @@ class EnvClient:
                     done = await self._attempt(rollout, task, fresh=attempt > 1)
                 except (WebSocketException, InfrastructureError, OSError, TimeoutError) as error:
                     why = f"{type(error).__name__}: {error}".rstrip(": ")
-                    log.warning("attempt %d at the environment failed: %s", attempt, why)
+                    with logs.rollout(rollout.run, rollout.step, rollout.group, rollout.index):
+                        log.warning("attempt %d at the environment failed: %s", attempt, why)
                     if attempt < self._attempts:
                         await asyncio.sleep(KNOCK_SECONDS * 2.0**attempt)
                     continue

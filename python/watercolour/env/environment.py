@@ -188,6 +188,11 @@ class PaintEnvironment(Environment[PaintAction, PaintObservation, PaintState]):
 
     async def _evaluated(self, episode: _Episode, reply: str) -> Rollout:
         """The boundary where a fault of ours is recorded and leaves the rollout unscored."""
+        at = episode.place
+        with logs.rollout(episode.client, at.step, at.group, at.index):
+            return await self._evaluated_there(episode, reply)
+
+    async def _evaluated_there(self, episode: _Episode, reply: str) -> Rollout:
         try:
             return await self._corridor().evaluate(
                 reply,

@@ -85,6 +85,27 @@ def queued(progress: Progress) -> str:
     return "–" if progress.queue is None else str(progress.queue.queued + progress.queue.inflight)
 
 
+def speed(progress: Progress) -> str:
+    """How fast it goes and where a step's seconds go; empty before the first step has ended.
+
+    What does not exist, such as a GPU's memory without one, is left out.
+    """
+    found = progress.model_extra or {}
+    seconds = found.get("lastStepSeconds")
+    if seconds is None:
+        return ""
+    rooms = {"generate": "secondsGenerate", "wait": "secondsWait", "update": "secondsUpdate"}
+    parts = [
+        f"{room} {found[key]:.1f}" for room, key in rooms.items() if found.get(key) is not None
+    ]
+    text = f"{seconds:.1f} s/step" + (f" ({', '.join(parts)})" if parts else "")
+    if (tokens := found.get("tokensPerSecond")) is not None:
+        text += f"  {tokens:,.0f} tokens/s"
+    if (held := found.get("gpuMemoryBytes")) is not None:
+        text += f"  GPU {held / 2**30:.1f} GiB"
+    return text
+
+
 def plain(name: str, progress: Progress, history: History) -> str:
     """The progress as one line without control characters."""
     share = progress.step / progress.steps if progress.steps else 0.0
@@ -92,8 +113,9 @@ def plain(name: str, progress: Progress, history: History) -> str:
         f"{name}  step {progress.step}/{progress.steps} ({share:.0%})  "
         f"left {duration(history.eta_seconds(progress))}  reward {number(progress.reward.mean)} "
         f"{sparkline(list(history.rewards.values()))}  gate {percent(progress.gate_pass_rate)}  "
-        f"unscored {percent(progress.unscored_rate)}  queue {queued(progress)}"
-    )
+        f"unscored {percent(progress.unscored_rate)}  queue {queued(progress)}  "
+        f"{speed(progress)}"
+    ).rstrip()
 
 
 def preflight(progress: Progress) -> str:
@@ -184,7 +206,7 @@ class PlainDisplay:
 
 
 class PanelDisplay:
-    """Two lines that stay at the terminal's foot; events scroll by above them."""
+    """Three lines that stay at the terminal's foot; events scroll by above them."""
 
     def __init__(self, name: str, console: Console) -> None:
         self._name = name
@@ -218,7 +240,7 @@ class PanelDisplay:
 
 
 def panel(name: str, progress: Progress, history: History) -> Group:
-    """The progress as two lines: how far, and how well."""
+    """The progress as three lines: how far, how well and how fast."""
     far = Table.grid(padding=(0, 2))
     left = duration(history.eta_seconds(progress))
     # The trainer names its phase beside what ``status.progress`` holds.
@@ -242,7 +264,8 @@ def panel(name: str, progress: Progress, history: History) -> Group:
         f"queue {queued(progress)}",
     )
     names = ", ".join(alarm.name for alarm in progress.alarms)
-    return Group(far, well, Text(f"alarms: {names}", style="yellow")) if names else Group(far, well)
+    lines = [far, well, *([Text(fast, style="dim")] if (fast := speed(progress)) else [])]
+    return Group(*lines, *([Text(f"alarms: {names}", style="yellow")] if names else []))
 
 
 def print_line(text: str) -> None:

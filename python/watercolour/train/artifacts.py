@@ -22,7 +22,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.train import parquet
 from watercolour.train.files import disk_full_named, write_bytes, write_text
-from watercolour.train.metrics import COLUMNS, Cell
+from watercolour.train.metrics import COLUMNS, PUBLISHED, Cell
 
 log = logs.get(__name__)
 
@@ -127,8 +127,11 @@ def read_metrics(path: Path) -> list[dict[str, Cell]]:
 
 def _row(line: dict[str, Any]) -> dict[str, Cell]:
     row: dict[str, Cell] = {
-        name: float(line[name]) if line[name] != "" else None for name in COLUMNS
+        name: float(line[name]) if line.get(name, "") != "" else None for name in COLUMNS
     }
+    if missing := [name for name in PUBLISHED if name not in line]:
+        # Columns of ours come with the versions; without these it is another kind of file.
+        raise KeyError(missing[0])
     return {**row, "step": int(line["step"])}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median, pstdev
 from typing import Any
 
+from watercolour.api.reasons import RENDERED
 from watercolour.api.rollout import Rollout
 from watercolour.reward import votes
 from watercolour.train.rollouts import Painted
@@ -41,6 +42,8 @@ OURS = (
     "reward_adjusted_admitted",
     "draw_strength_mean",
     "gate_pass",
+    "gate_static",
+    "gate_painted",
     "unscored",
     "phantom_zeros",
     "judge_tie_rate",
@@ -65,6 +68,7 @@ OURS = (
     "seconds_wait",
     "seconds_update",
     "seconds_write",
+    "gpu_memory_bytes",
 )
 #: Means over the rollouts of what the environment timed, as ``seconds_<room>``.
 ROOMS = ("gate", "queue", "render", "render_cpu", "score", "judge", "env")
@@ -106,6 +110,8 @@ def of_rollouts(painted: Painted) -> dict[str, Cell]:
         "reward_adjusted_admitted": mean(rollout.reward_adjusted for rollout in admitted),
         "draw_strength_mean": mean(rollout.draw_strength for rollout in rollouts),
         "gate_pass": share(rollout.gate_passed for rollout in rollouts),
+        "gate_static": share(map(static_passed, rollouts)),
+        "gate_painted": share(r.gate_passed for r in rollouts if static_passed(r)),
         "unscored": share(rollout.reward is None for rollout in rollouts),
         "phantom_zeros": sum(map(phantom_zero, rollouts)),
         "judge_tie_rate": votes.tie_rate(cast),
@@ -138,6 +144,14 @@ def _flat_groups(groups: Sequence[Sequence[float | None]]) -> float | None:
 def phantom_zero(rollout: Rollout) -> bool:
     """A reward of 0 that no violation explains: a failure of ours that was scored."""
     return rollout.reward == 0 and not rollout.violations
+
+
+def static_passed(rollout: Rollout) -> bool | None:
+    """Whether the gate admitted the sketch before it was painted; None where nobody looked."""
+    codes = [violation.code for violation in rollout.violations]
+    if codes:
+        return all(code in RENDERED for code in codes)
+    return True if rollout.gate_passed or rollout.sketch is not None else None
 
 
 #: TRL's names of what only the trainer knows.

@@ -23,25 +23,64 @@ from watercolour.reward.alarms import Alarm
 
 #: Steps whose median duration gives the time left.
 RECENT = 20
+#: Numbers of /progress about the newest step: the column of metrics.csv of each, and its help.
+OF_STEP = {
+    "rewardMean": ("reward", "Mean reward of the newest step."),
+    "rewardMedian": ("reward_median", "Median reward of the newest step."),
+    "rewardAdjusted": (
+        "reward_adjusted",
+        "Mean reward of the newest step with the draw's difficulty taken out.",
+    ),
+    "gatePassRate": ("gate_pass", "Share of the newest step that the gate admitted."),
+    "gateStaticRate": (
+        "gate_static",
+        "Share of the newest step that the gate let be painted.",
+    ),
+    "gatePaintedRate": (
+        "gate_painted",
+        "Share of the newest step's paintings that the gate admitted.",
+    ),
+    "pigmentShare": (
+        "pigment_share",
+        "Share of the newest step's pigment in its subjects' colours.",
+    ),
+    "lastStepSeconds": ("step_time", "Duration of the newest step."),
+    "kl": ("kl", "KL divergence from the policy at the run's start, a token, of the newest step."),
+    "tokensPerSecond": ("tokens_per_second", "Generated tokens a second of the newest step."),
+    "mismatchMean": (
+        "mismatch_mean",
+        "Mean distance of log-probabilities between sampler and training.",
+    ),
+    "mismatchMax": (
+        "mismatch_max",
+        "Greatest distance of log-probabilities between sampler and training.",
+    ),
+    "secondsGenerate": ("seconds_generate", "Seconds of the newest step that rows grew."),
+    "secondsWait": (
+        "seconds_wait",
+        "Seconds of the newest step that only paintings were awaited.",
+    ),
+    "secondsUpdate": ("seconds_update", "Seconds of the newest step that the policy learnt."),
+    "secondsRender": ("seconds_render", "Mean seconds of a rollout in a page, newest step."),
+    "secondsScore": (
+        "seconds_score",
+        "Mean seconds of a rollout at the scorer, newest step.",
+    ),
+    "secondsJudge": ("seconds_judge", "Mean seconds of a rollout at the judge, newest step."),
+    "gpuMemoryBytes": (
+        "gpu_memory_bytes",
+        "Most bytes that a process held in its GPU in the newest step.",
+    ),
+}
 #: Numbers of /progress that are gauges of /metrics, with their help.
 GAUGES = {
     "step": "Optimizer steps done.",
     "steps": "Optimizer steps wanted.",
     "lastCheckpointStep": "Step of the newest whole checkpoint.",
     "etaSeconds": "Seconds left, by the median of recent steps.",
-    "rewardMean": "Mean reward of the newest step.",
-    "rewardAdjusted": "Mean reward of the newest step with the draw's difficulty taken out.",
     "rewardBest": "Best reward of the run.",
-    "gatePassRate": "Share of the newest step that the gate admitted.",
-    "pigmentShare": "Share of the newest step's pigment in its subjects' colours.",
     "unscoredRate": "Share of rollouts without a value, so far.",
-    "lastStepSeconds": "Duration of the newest step.",
-    "kl": "KL divergence from the policy at the run's start, a token, of the newest step.",
-    "tokensPerSecond": "Generated tokens a second of the newest step.",
-    "mismatchMean": "Mean distance of log-probabilities between sampler and training.",
-    "secondsGenerate": "Seconds of the newest step that rows grew.",
-    "secondsWait": "Seconds of the newest step that only paintings were awaited.",
-    "secondsUpdate": "Seconds of the newest step that the policy learnt.",
+    **{name: text for name, (_, text) in OF_STEP.items()},
 }
 
 
@@ -89,20 +128,7 @@ class Progress:
             self.unscored += round((row["unscored"] or 0) * rollouts)
             known = [value for value in (self.best, row["reward_best"]) if value is not None]
             self.best = max(known, default=None)
-            self.figures |= {
-                "rewardMean": row["reward"],
-                "rewardMedian": row["reward_median"],
-                "rewardAdjusted": row["reward_adjusted"],
-                "gatePassRate": row["gate_pass"],
-                "pigmentShare": row["pigment_share"],
-                "lastStepSeconds": row["step_time"],
-                "kl": row["kl"],
-                "tokensPerSecond": row["tokens_per_second"],
-                "mismatchMean": row["mismatch_mean"],
-                "secondsGenerate": row["seconds_generate"],
-                "secondsWait": row["seconds_wait"],
-                "secondsUpdate": row["seconds_update"],
-            }
+            self.figures |= {name: row[column] for name, (column, _) in OF_STEP.items()}
 
     def alarmed(self, alarms: tuple[Alarm, ...]) -> None:
         """These alarms stand now, and no others."""

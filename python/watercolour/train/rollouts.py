@@ -252,7 +252,8 @@ class Painter:
             return future.result()
         except Exception as error:
             # The boundary that keeps one broken rollout from ending the training.
-            log.exception("a rollout could not be evaluated")
+            with logs.rollout(self.run, step, group.number, index):
+                log.exception("a rollout could not be evaluated")
             return Rollout(
                 run=self.run,
                 step=step,

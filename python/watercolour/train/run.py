@@ -94,7 +94,8 @@ def attempt(
         refuse_begun(args.out, resume=args.resume or args.resume_if_any or args.anew)
         if args.anew:
             forget_checkpoints(args.out)
-    with progress.served(shown, args.host, args.port, args.announce):
+    served = progress.served(shown, args.host, args.port, args.announce)
+    with logs.bind(run=wanted.metadata.name), served:
         train(wanted, args, shown, stopping)
 
 

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
@@ -47,6 +48,9 @@ class Steps(TrainerCallback):
         """Set the step's KL weight, and have the probes scored meanwhile."""
         self.step_began = time.perf_counter()
         self.skipped = ""
+        logs.note(step=state.global_step)
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
         if self.session.kl is not None:
             self.trainer.beta = max(LEAST_BETA, kl_at(self.session.kl, state.global_step))
         if self.session.probes is not None:
@@ -134,6 +138,7 @@ class Steps(TrainerCallback):
             "rollbacks": session.memory.health.rollbacks,
             "seconds_update": spent - painting,
             "seconds_write": time.perf_counter() - self.step_began - spent,
+            "gpu_memory_bytes": self._gpu_memory(),
             **(session.probes.collect() if session.probes is not None else {}),
         }
         row = metrics.row(step, painted, logs, own)
@@ -145,6 +150,12 @@ class Steps(TrainerCallback):
         if session.ranks.first:
             _say(row, session.batches.steps)
         self._require_infrastructure(step)
+
+    def _gpu_memory(self) -> int | None:
+        """The most bytes that a process of the training held in its GPU in this step."""
+        own = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
+        known = [held for held in self.session.ranks.gather(own) if held is not None]
+        return max(known, default=None)
 
     def _with_advantages(self, painted: Painted) -> list[Any]:
         """The rollouts with the advantages that TRL gave them; none where there is no value."""
@@ -200,12 +211,13 @@ def _say(row: dict[str, metrics.Cell], steps: int) -> None:
         return "–" if value is None else f"{value:.{digits}f}"
 
     log.info(
-        "step %s/%d  reward %s  adjusted %s  gate %s  unscored %s  tokens %s  %s s "
+        "step %s/%d  reward %s  adjusted %s  gate %s  unscored %s  tokens %s at %s/s  %s s "
         "(generate %s, wait %s, update %s)",
         (row["step"] or 0) + 1,
         steps,
         *(shown(name) for name in ("reward", "reward_adjusted", "gate_pass", "unscored")),
         shown("completions/mean_length", 0),
+        shown("tokens_per_second", 0),
         *(
             shown(name, 1)
             for name in ("step_time", "seconds_generate", "seconds_wait", "seconds_update")

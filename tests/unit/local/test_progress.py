@@ -88,6 +88,25 @@ def test_the_panel_shows_the_figures_on_two_lines() -> None:
         assert part in second
 
 
+def test_the_line_says_how_fast_it_goes_and_leaves_out_what_does_not_exist() -> None:
+    more = {
+        "lastStepSeconds": 24.53,
+        "secondsGenerate": 17.9,
+        "secondsWait": 0.0,
+        "secondsUpdate": None,
+        "tokensPerSecond": 1113.4,
+        "gpuMemoryBytes": None,
+    }
+    line = shown.plain("x", at(1, **more), History())
+    assert line.endswith("24.5 s/step (generate 17.9, wait 0.0)  1,113 tokens/s")
+    full = at(1, **{**more, "gpuMemoryBytes": 85 * 2**30, "secondsUpdate": 4.5})
+    assert shown.speed(full).endswith("update 4.5)  1,113 tokens/s  GPU 85.0 GiB")
+    assert shown.speed(at(0)) == ""
+    out = StringIO()
+    Console(file=out, width=110).print(shown.panel("dawn", full, History()))
+    assert "1,113 tokens/s" in out.getvalue().splitlines()[2]
+
+
 def test_before_the_first_step_the_panel_names_the_phase() -> None:
     out = StringIO()
     console = Console(file=out, width=110)

@@ -131,6 +131,38 @@ def test_damaged_metrics_are_refused_on_resume(tmp_path: Path, text: str) -> Non
     assert caught.value.reason == Reason.ARTIFACTS_DAMAGED
 
 
+def test_a_run_of_an_older_version_lacks_columns_of_ours_and_is_gone_on_from(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "metrics.csv").write_text(
+        ",".join(metrics.PUBLISHED) + "\n0,0.5" + "," * (len(metrics.PUBLISHED) - 2) + "\n"
+    )
+    (line,) = artifacts.reopen(tmp_path, 1).rows
+    assert (line["reward"], line["gate_static"]) == (0.5, None)
+
+
+def test_both_halves_of_the_gate_have_a_share_of_their_own() -> None:
+    def refused(code: ViolationCode) -> Rollout:
+        return Rollout(
+            sketch="a", gate_passed=False, violations=(Violation(code=code, message="No."),)
+        )
+
+    rollouts = (
+        refused(ViolationCode.SYNTAX_ERROR),
+        refused(ViolationCode.BLANK_CANVAS),
+        Rollout(sketch="a", gate_passed=True, reward=0.5),
+        # The renderer was away: the gate had let it through, and nobody knows of the painting.
+        Rollout(sketch="a", unscored_reason=Reason.RENDERER_UNAVAILABLE),
+        # The environment was away: nobody knows anything.
+        Rollout(unscored_reason=Reason.ENV_UNAVAILABLE),
+    )
+    found = metrics.of_rollouts(painted(rollouts, 5))
+    assert (found["gate_static"], found["gate_painted"]) == (3 / 4, 1 / 2)
+    assert found["gate_pass"] == 1 / 3
+    away = metrics.of_rollouts(painted(rollouts[4:], 1))
+    assert (away["gate_static"], away["gate_painted"]) == (None, None)
+
+
 def test_metrics_tell_none_from_zero() -> None:
     zero = Rollout(reward=0.0, reward_adjusted=0.0, gate_passed=False, sketch="a")
     one = Rollout(reward=1.0, reward_adjusted=0.9, gate_passed=True, sketch="b", terms={"judge": 1})

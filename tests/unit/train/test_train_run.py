@@ -46,6 +46,19 @@ def test_progress_serves_the_shape_of_the_status(tmp_path: Path) -> None:
     assert 'watercolour_trainer_mismatch_mean{run="test"} 0.004' in exposed
     assert 'watercolour_trainer_seconds_generate{run="test"} 1.5' in exposed
     assert "watercolour_trainer_kl{" not in exposed
+    assert "watercolour_trainer_gpu_memory_bytes{" not in exposed
+
+
+def test_every_figure_of_a_step_is_served() -> None:
+    shown = Progress("test", 10)
+    named = {column for column, _ in progress.OF_STEP.values()}
+    assert named <= set(COLUMNS)
+    shown.step_done({**dict.fromkeys(COLUMNS, 0.5), "step": 0}, 8)
+    reply = shown.reply()
+    assert {reply[name] for name in progress.OF_STEP} == {0.5}
+    exposed = progress.exposition(reply)
+    for name in ("gate_static_rate", "seconds_render", "gpu_memory_bytes", "mismatch_max"):
+        assert f'watercolour_trainer_{name}{{run="test"}} 0.5' in exposed
 
 
 def start(folder: Path, *more: str) -> subprocess.Popen[str]:
