@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from watercolour.api import servers
+from watercolour.api import servers, sizes
 from watercolour.api.part import SecretRef
 from watercolour_operator import names
-from watercolour_operator.desired import config, deployments, pods, services, sizes
+from watercolour_operator.desired import config, deployments, pods, services
 from watercolour_operator.desired.pods import Item, Pod
 from watercolour_operator.desired.run import Manifest, Run, identity
 from watercolour_operator.desired.templates import merged
@@ -38,7 +38,7 @@ def deployment(run: Run, replicas: int, settings: Settings) -> Manifest:
         image=spec.env.image or settings.images.env,
         command=("python", "-m", "watercolour.env.server"),
         args=tuple(_args(run)),
-        resources=sizes.resources(spec.env.resources, sizes.env(spec.env.sessions)),
+        resources=sizes.of_env(spec),
         probes=PROBES,
         grace_seconds=GRACE_SECONDS,
         env=tuple(_variables(run)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from watercolour.api.part import Resources
+from watercolour.api import sizes
 from watercolour.api.scoring import JudgeDeploy
 from watercolour_operator import names
-from watercolour_operator.desired import deployments, pods, scorer, sizes
+from watercolour_operator.desired import deployments, pods, scorer
 from watercolour_operator.desired.pods import Pod
 from watercolour_operator.desired.run import Manifest, Run, identity
 from watercolour_operator.desired.templates import merged
@@ -26,7 +26,7 @@ def deployment(run: Run, replicas: int, settings: Settings) -> Manifest:
     """The judge's Deployment: a served vision-language model, or the embedded judge."""
     who, judge = identity(run, Component.JUDGE), run.spec.judge
     deploy = judge.deploy if judge.backend == "openai" else None
-    pod = _served(run, deploy, settings) if deploy else _embedded(settings)
+    pod = _served(run, deploy, settings) if deploy else _embedded(run, settings)
     template = pods.template(who, pod, settings, scraped=run.spec.tracking.prometheus)
     if deploy and deploy.queued and run.spec.queue_name:
         template["metadata"]["labels"][names.QUEUE] = run.spec.queue_name
@@ -34,14 +34,14 @@ def deployment(run: Run, replicas: int, settings: Settings) -> Manifest:
     return deployments.deployment(who, template, replicas, deployments.ONE_AT_A_TIME)
 
 
-def _embedded(settings: Settings) -> Pod:
+def _embedded(run: Run, settings: Settings) -> Pod:
     """The scorer's program: it answers as a judge too."""
     port = str(PORTS[Component.JUDGE])
     return Pod(
         image=settings.images.scorer_embedded,
         command=("python", "-m", "watercolour.score.service"),
         args=("--backend", "embedded", "--host", "0.0.0.0", "--port", port),
-        resources=sizes.resources(Resources(), sizes.embedded_scorer()),
+        resources=sizes.of_judge(run.spec),
         probes=scorer.PROBES,
         grace_seconds=scorer.GRACE_SECONDS,
     )
@@ -50,8 +50,7 @@ def _embedded(settings: Settings) -> Pod:
 def _served(run: Run, deploy: JudgeDeploy, settings: Settings) -> Pod:
     """An OpenAI-compatible server, started as vLLM's image wants it: options and no command."""
     volume, mount, variables = pods.hub_cache(None, offline=not deploy.download)
-    size = sizes.served_model(downloads=deploy.download)
-    resources = sizes.resources(deploy.resources, size, gpus=deploy.gpus)
+    resources = sizes.of_judge(run.spec)
     return Pod(
         image=deploy.image,
         command=(),

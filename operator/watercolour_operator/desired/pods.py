@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from watercolour.api import sizes
 from watercolour_operator import names
-from watercolour_operator.desired import config, sizes
+from watercolour_operator.desired import config
 from watercolour_operator.desired.run import Identity
 from watercolour_operator.desired.services import PORT_NAME
 from watercolour_operator.names import PORTS

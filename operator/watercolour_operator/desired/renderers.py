@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from watercolour_operator.desired import deployments, pods, sizes
+from watercolour.api import sizes
+from watercolour_operator.desired import deployments, pods
 from watercolour_operator.desired.pods import Item, Pod
 from watercolour_operator.desired.run import Manifest, Run, identity
 from watercolour_operator.desired.templates import merged
@@ -41,7 +42,7 @@ def deployment(run: Run, replicas: int | None, settings: Settings) -> Manifest:
         image=spec.image or settings.images.renderers,
         command=("python", "-m", "watercolour.render.service"),
         args=tuple(_args(run, settings)),
-        resources=sizes.resources(spec.resources, sizes.renderers(spec.slots)),
+        resources=sizes.of_renderer(run.spec),
         probes=PROBES,
         grace_seconds=math.ceil(spec.deadline_seconds) + MARGIN_SECONDS,
         lifecycle=_drain(drain_seconds),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
+from watercolour.api import sizes
 from watercolour.api.scoring import Scorer
 from watercolour_operator import names
-from watercolour_operator.desired import deployments, pods, sizes
+from watercolour_operator.desired import deployments, pods
 from watercolour_operator.desired.pods import Item, Pod
 from watercolour_operator.desired.run import Manifest, Run, identity
 from watercolour_operator.desired.templates import merged
@@ -43,7 +44,6 @@ def _pod(run: Run, settings: Settings) -> Pod:
     spec = run.spec.scorer
     published = spec.backend == "hpsv3"
     image = settings.images.scorer_hpsv3 if published else settings.images.scorer_embedded
-    size = sizes.hpsv3(downloads=spec.download) if published else sizes.embedded_scorer()
     volume, mount, variables = pods.hub_cache(None, offline=not spec.download)
     checkpoint = _checkpoint_volume(spec)
     config_map = names.config(run.name)
@@ -53,7 +53,7 @@ def _pod(run: Run, settings: Settings) -> Pod:
         image=spec.image or image,
         command=("python", "-m", "watercolour.score.service"),
         args=tuple(_args(spec)),
-        resources=sizes.resources(spec.resources, size, gpus=1 if published else 0),
+        resources=sizes.of_scorer(run.spec),
         probes=PROBES,
         grace_seconds=GRACE_SECONDS,
         env=tuple(variables),

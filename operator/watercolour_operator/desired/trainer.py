@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from watercolour.api.policy import BUILTIN
+from watercolour.api import sizes
 from watercolour_operator import names
-from watercolour_operator.desired import pods, services, sizes, storage
+from watercolour_operator.desired import pods, services, storage
 from watercolour_operator.desired.pods import Item, Pod
 from watercolour_operator.desired.run import Manifest, Run, identity
 from watercolour_operator.desired.templates import merged
@@ -66,11 +66,10 @@ def _template(run: Run, attempt: int, settings: Settings, *, resume: bool) -> It
 
 def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
     spec = run.spec
-    builtin = spec.model.id.startswith(BUILTIN)
-    cache = spec.model.cache_claim
-    size = sizes.trainer(builtin=builtin, downloads=not cache)
-    resources = sizes.resources(spec.trainer.resources, size)
-    volume, mount, variables = pods.hub_cache(cache, offline=not spec.egress.trainer)
+    resources = sizes.of_trainer(spec)
+    volume, mount, variables = pods.hub_cache(
+        spec.model.cache_claim, offline=not spec.egress.trainer
+    )
     return Pod(
         image=spec.trainer.image or settings.images.trainer,
         command=("python", "-m", "watercolour.train.run"),

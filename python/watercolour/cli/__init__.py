@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from watercolour.cli import (
+    planning,
     pool_making,
     pool_pictures,
     pool_rating,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cli",
     "main",
+    "planning",
     "pool_making",
     "pool_pictures",
     "pool_rating",

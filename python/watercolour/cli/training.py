@@ -59,7 +59,7 @@ def run(
 
     given = {"metadata.name": name, "spec.trainer.steps": steps, "spec.seed": seed}
     overrides = {} if recipe is None else {"spec.recipe": json.dumps(fields(recipe))}
-    overrides |= dict(_assignment(text) for text in sets)
+    overrides |= dict(assignment(text) for text in sets)
     overrides |= {path: str(value) for path, value in given.items() if value is not None}
     if allow_unsandboxed:
         overrides["spec.renderers.allowUnsandboxed"] = "true"
@@ -85,7 +85,8 @@ def run(
         click.launch(page.resolve().as_uri())
 
 
-def _assignment(text: str) -> tuple[str, str]:
+def assignment(text: str) -> tuple[str, str]:
+    """Path and value of a --set option."""
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise click.UsageError(f"--set {text!r}: write it as spec.trainer.steps=3.")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from watercolour.api import sizes
 from watercolour.api.part import Resources
 from watercolour.api.rules import quantity
-from watercolour_operator.desired import sizes
 
 DEFAULT = sizes.size(("1", "2"), ("1Gi", "4Gi"), ("1Gi", "1Gi"))
 

@@ -7,11 +7,18 @@ of CPU are low where work comes in bursts, limits are what a burst can use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from watercolour.api import servers
+from watercolour.api.engines import GPU
 from watercolour.api.part import Resources
+from watercolour.api.policy import BUILTIN
 from watercolour.api.rules import quantity
+from watercolour.api.spec import RunSpec
+
+#: Requests and limits of a container, by those words.
+Amounts = dict[str, dict[str, str]]
 
 #: Bytes of a mebibyte.
 MI = 2**20
@@ -20,8 +27,6 @@ MI = 2**20
 SKETCH_MIB = 1024
 #: The renderer's own process and the browser without its pages.
 BROWSER_MIB = 512
-
-GPU = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ def served_model(*, downloads: bool) -> Size:
     return size(("2", "8"), ("16Gi", "64Gi"), disk)
 
 
-def resources(given: Resources, default: Size, *, gpus: int = 0) -> dict[str, dict[str, str]]:
+def resources(given: Resources, default: Size, *, gpus: int = 0) -> Amounts:
     """Requests and limits of a container: what is given, and the defaults for the rest.
 
     Args:
@@ -106,6 +111,73 @@ def resources(given: Resources, default: Size, *, gpus: int = 0) -> dict[str, di
             requests[name] = limits.setdefault(name, requests.get(name, "0"))
         limits.setdefault(name, requests[name])
     return {"requests": _sorted(requests), "limits": _sorted(limits)}
+
+
+def of_trainer(spec: RunSpec) -> Amounts:
+    """Requests and limits of a trainer pod."""
+    builtin = spec.model.id.startswith(BUILTIN)
+    default = trainer(builtin=builtin, downloads=not spec.model.cache_claim)
+    return resources(spec.trainer.resources, default)
+
+
+def of_env(spec: RunSpec) -> Amounts:
+    """Requests and limits of the environment's pod."""
+    return resources(spec.env.resources, env(spec.env.sessions))
+
+
+def of_renderer(spec: RunSpec) -> Amounts:
+    """Requests and limits of a renderer pod."""
+    return resources(spec.renderers.resources, renderers(spec.renderers.slots))
+
+
+def of_scorer(spec: RunSpec) -> Amounts:
+    """Requests and limits of the scorer's pod."""
+    published = spec.scorer.backend == "hpsv3"
+    default = hpsv3(downloads=spec.scorer.download) if published else embedded_scorer()
+    return resources(spec.scorer.resources, default, gpus=1 if published else 0)
+
+
+def of_judge(spec: RunSpec) -> Amounts:
+    """Requests and limits of the judge's pod: a served model, or the embedded one."""
+    deploy = spec.judge.deploy if spec.judge.backend == "openai" else None
+    if deploy is None:
+        return resources(Resources(), embedded_scorer())
+    default = served_model(downloads=deploy.download)
+    return resources(deploy.resources, default, gpus=deploy.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Pods of one kind, as a run asks for them."""
+
+    component: str
+    least: int
+    most: int
+    requests: Mapping[str, str]
+    limits: Mapping[str, str]
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one pod."""
+        return int(self.limits.get(GPU, "0"))
+
+
+def of_run(spec: RunSpec) -> Iterator[Pods]:
+    """All pods that a run asks for, the dearest first."""
+    yield _pods("trainer", spec.trainer.replicas, spec.trainer.replicas, of_trainer(spec))
+    if servers.runs_scorer(spec):
+        yield _pods("scorer", 0, 1, of_scorer(spec))
+    if servers.runs_judge(spec):
+        yield _pods("judge", 0, 1, of_judge(spec))
+    yield _pods("env", 1, 1, of_env(spec))
+    scaling = spec.renderers.scaling
+    fixed = {"Fixed": scaling.max, "External": spec.renderers.replicas}.get(scaling.mode)
+    least, most = (scaling.min, scaling.max) if fixed is None else (fixed, fixed)
+    yield _pods("renderers", least, most, of_renderer(spec))
+
+
+def _pods(component: str, least: int, most: int, amounts: Amounts) -> Pods:
+    return Pods(component, least, most, amounts["requests"], amounts["limits"])
 
 
 def is_device(name: str) -> bool:
