@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
 
-.PHONY: soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-run cluster-down test-node
+.PHONY: images package soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-run cluster-down test-node
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,7 +36,7 @@ soak: setup  ## 3,000 small paintings in a row, one in ten hostile (SOAK_RENDERS
 	@.venv/bin/python bench/soak.py --renders $${SOAK_RENDERS:-3000}
 
 test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_SEED); a fault in every call of a run's life
-	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s --timeout 0 \
+	@WATERCOLOUR_CHAOS=all CHAOS_RUNS=$${CHAOS_RUNS:-300} .venv/bin/pytest -s --timeout 0 -o faulthandler_timeout=0 \
 		tests/cluster/chaos tests/cluster/operator/test_every_call.py
 
 test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an environment of 6 GB
@@ -59,6 +59,12 @@ cluster-run: setup  ## The whole platform on that node: chart, run, report (RUN=
 
 test-node: setup  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
 	@.venv/bin/pytest -m node tests/node
+
+images:  ## Build the container images, in archives for containerd (IMAGES="operator env", BASE_IMAGE=…, FRESH=1)
+	@python3 -m scripts.images $(if $(BASE_IMAGE),--base $(BASE_IMAGE)) $(if $(FRESH),--fresh) $(IMAGES)
+
+package:  ## Make the chart's archive in dist/ and say which images to push where
+	@python3 -m scripts.package
 
 docs: setup  ## Write the generated pages of the reference and the resource's definition
 	@.venv/bin/python -m watercolour.api.docs
