@@ -14,8 +14,8 @@ from watercolour_operator.desired.templates import merged
 from watercolour_operator.names import PORTS, Component
 from watercolour_operator.settings import Settings
 
-#: Verdicts and what was spent of the budget, in the pod's scratch: they outlive the container,
-#: and where pods come and go spec.judge.cache.url is for the verdicts.
+#: Verdicts and what was spent of the budget, in the pod's scratch: they outlive the container.
+#: Beyond the pod the trainer tells what was spent, and spec.judge.cache.url keeps the verdicts.
 VERDICTS = "/tmp/verdicts.sqlite"
 #: The variable that holds the judge's API key.
 JUDGE_KEY = "WATERCOLOUR_JUDGE_KEY"

@@ -56,6 +56,11 @@ class Rollout(Record):
     group: int = Field(default=0, ge=0, description="The prompt group within the step.")
     index: int = Field(default=0, ge=0, description="Position within the group.")
     subject: str = Field(default="", description="What was to be painted.")
+    hues: tuple[tuple[float, float], ...] = Field(
+        default=(),
+        description="What counts as the subject's colours where the pool describes it: arcs of the "
+        "HSV circle in degrees, each from the first value upwards to the second.",
+    )
     seed: int = Field(default=0, ge=0, description="Seeds the draw and the render; one a group.")
     completion: str = Field(default="", description="The policy's whole reply.")
     tokens: int = Field(default=0, ge=0, description="Length of the completion in tokens.")

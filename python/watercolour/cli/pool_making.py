@@ -22,8 +22,6 @@ FLOWER_CANVAS, CANVAS = 192, 256
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-SUBJECT_FILE = "subject.yaml"
-
 
 def endpoint_options(command: Command) -> Command:
     """Which model writes, and where it is."""
@@ -162,13 +160,14 @@ def subject_of(folder: Path, given: str | None) -> str | Figure:
         click.UsageError: neither is there.
     """
     from watercolour.reward import pool as pools
+    from watercolour.reward import pool_subject
     from watercolour.sketch import figure
 
     if given is not None:
         path = Path(given)
         return figure.load(path) if path.suffix in (".yaml", ".yml") or path.is_file() else given
-    if (folder / SUBJECT_FILE).exists():
-        return figure.load(folder / SUBJECT_FILE)
+    if (folder / pool_subject.FILE).exists():
+        return figure.load(folder / pool_subject.FILE)
     if (folder / pools.CARD).exists():
         subjects = {record.subject for record in pools.read_records(folder)}
         if len(subjects) == 1:
@@ -178,14 +177,15 @@ def subject_of(folder: Path, given: str | None) -> str | Figure:
 
 def keep_subject(folder: Path, what: str | Figure) -> None:
     """Keep a subject's description with the pool, so that later commands need not be given it."""
-    if isinstance(what, str) or (folder / SUBJECT_FILE).exists():
-        return
     import yaml
 
-    from watercolour.reward import pool_build
+    from watercolour.reward import pool_build, pool_subject
+
+    if isinstance(what, str) or (folder / pool_subject.FILE).exists():
+        return
 
     text = yaml.safe_dump(what.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    pool_build.write(folder / SUBJECT_FILE, text.encode())
+    pool_build.write(folder / pool_subject.FILE, text.encode())
 
 
 def _writer(
@@ -345,7 +345,7 @@ def critique(
 
     from watercolour.local import files
     from watercolour.reward import pool as pools
-    from watercolour.reward import pool_critique
+    from watercolour.reward import pool_critique, pool_subject
     from watercolour.score.completions import Completions
 
     writer = _writer(endpoint, model, key_file, system, temperature)
@@ -355,7 +355,7 @@ def critique(
     if critic_endpoint is not None:
         completions = Completions(critic_endpoint, api_key=files.read_key(key_file))
     critic = pool_critique.Critic(completions, critic_model or model)
-    what = subject_of(folder, None) if (folder / SUBJECT_FILE).exists() else ""
+    what = subject_of(folder, None) if (folder / pool_subject.FILE).exists() else ""
     brief = "" if isinstance(what, str) else what.brief
     studio = pool_critique.Studio(
         critic, writer, painter_sees=painter_sees, brief=brief, rounds=rounds

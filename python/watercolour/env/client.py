@@ -25,6 +25,7 @@ from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.env import session, wire
+from watercolour.env.ledger import Ledger
 from watercolour.env.session import Task
 
 log = logs.get(__name__)
@@ -63,6 +64,7 @@ class EnvClient:
         timeout_s: float = 300.0,
         attempts: int = 3,
         connect_s: float = CONNECT_SECONDS,
+        ledger: Ledger | None = None,
     ) -> None:
         """Start the thread; connect to nothing yet.
 
@@ -72,11 +74,14 @@ class EnvClient:
             timeout_s: how long a reply may take; the run's ``env.messageTimeoutSeconds``.
             attempts: tries of a rollout whose socket fails.
             connect_s: how long each attempt waits for a server that refuses connections.
+            ledger: what the run has spent on its judge, told to an environment that may have
+                forgotten it.
         """
         self._url = url.rstrip("/")
         self._timeout_s = timeout_s
         self._attempts = attempts
         self._connect_s = connect_s
+        self._ledger = ledger or Ledger()
         self._name = f"client-{uuid.uuid4()}"
         self._idle: list[ClientConnection] = []
         self._http: httpx.AsyncClient | None = None
@@ -198,13 +203,15 @@ class EnvClient:
             await self._http.aclose()
 
     async def _announce(self, rollouts: int, until: float) -> bool:
-        body = {"announced": rollouts, "until": until, "client": self._name}
+        body: dict[str, Any] = {"announced": rollouts, "until": until, "client": self._name}
+        body["judge_spent"] = self._ledger.spent
         # Made here, on the loop that it belongs to, and kept: making one takes 20 ms.
         if self._http is None:
             self._http = httpx.AsyncClient(timeout=5.0, trust_env=False)
         try:
-            (await self._http.post(f"{self._http_url}/v1/demand", json=body)).raise_for_status()
-        except httpx.HTTPError as error:
+            reply = await self._http.post(f"{self._http_url}/v1/demand", json=body)
+            self._ledger.note(reply.raise_for_status().json().get("judge_spent"))
+        except (httpx.HTTPError, ValueError) as error:
             log.warning("announcement not heard: %s", error or type(error).__name__)
             return False
         return True

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
 
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
@@ -38,7 +38,7 @@ from watercolour.render.result import Painted, SketchFault
 from watercolour.reward import recipes, reckon, shapes
 from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
-from watercolour.reward.pigment import with_hue
+from watercolour.reward.pigment import colours
 from watercolour.reward.pool import Pool
 from watercolour.reward.recipe import Recipe
 from watercolour.score.client import ScoreClient
@@ -68,6 +68,7 @@ class Rooms:
         scorer: None when no term of the recipe needs it.
         judge: None when no term of the recipe needs it.
         pool: the references; None when no term compares with any.
+        hues: what counts as the colours of the subjects that the pool describes, by name.
         scorer_presence, judge_presence: where calls wait for a neighbour that sleeps; None calls
             at once.
     """
@@ -78,6 +79,9 @@ class Rooms:
     pool: Pool | None
     scorer_presence: Presence | None = None
     judge_presence: Presence | None = None
+    hues: Mapping[str, tuple[tuple[float, float], ...]] = field(
+        default_factory=dict[str, tuple[tuple[float, float], ...]]
+    )
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,7 @@ class Corridor:
         )
         rollout = Rollout(
             subject=subject,
+            hues=self.rooms.hues.get(subject, ()),
             seed=seed,
             step=place.step,
             group=place.group,
@@ -158,7 +163,7 @@ class Corridor:
             draw_strength=draw.strength,
             mean_draw_strength=draw.mean_strength,
         )
-        recipe = self.recipe.at(place.step).of(subject)
+        recipe = self.recipe.at(place.step).of(rollout)
         rollout = await self._inspected(rollout)
         if rollout.gate_passed is None and recipe.paints:
             rollout = await self._attempted(rollout, recipe, draw, client, deadline)
@@ -302,7 +307,7 @@ class Corridor:
             in_time(
                 deadline, self._judged(lasting, painting, recipe, draw), Reason.JUDGE_UNAVAILABLE
             ),
-            self._pigment(painting, rollout.subject),
+            self._pigment(painting, rollout),
         )
         rollout = measured(rollout, quality=found[0], judge=found[1], pigment=found[2])
         references = tuple(reference.painting for reference in draw.references)
@@ -320,12 +325,12 @@ class Corridor:
             lambda: scoring.quality(key, painting, marks=marks, subject=subject),
         )
 
-    async def _pigment(self, painting: bytes, subject: str) -> Finding:
-        hued = with_hue(subject)
-        if hued is None:
+    async def _pigment(self, painting: bytes, rollout: Rollout) -> Finding:
+        own = colours(rollout)
+        if own is None:
             return NOT_ASKED
         # A thread: a large painting must not hold up the other sessions.
-        return await asyncio.to_thread(measure.pigment, painting, hued)
+        return await asyncio.to_thread(measure.pigment, painting, own)
 
     async def _judged(self, key: str, painting: bytes, recipe: Recipe, draw: Draw) -> Finding:
         judge, presence = self.rooms.judge, self.rooms.judge_presence

@@ -16,10 +16,10 @@ from watercolour.reward import pigment as pigments
 from watercolour.reward import terms
 from watercolour.reward.judge import Judge
 from watercolour.reward.once import Once
+from watercolour.reward.pigment import Colours
 from watercolour.reward.pool import Reference
 from watercolour.score.client import Score, ScoreClient
 from watercolour.score.vlm_mark import VlmMark
-from watercolour.sketch.subjects import Subject
 
 #: Scores remembered, at some 200 bytes each.
 SCORES = 65_536
@@ -95,19 +95,18 @@ class Scoring:
         )
 
 
-def pigment(painting: bytes, subject: Subject) -> Finding:
+def pigment(painting: bytes, colours: Colours) -> Finding:
     """The term pigment, and the share for the record.
 
     Args:
         painting: PNG.
-        subject: one whose petals have a hue.
+        colours: the subject's.
     """
     try:
         pixels = decode(painting)
     except (UnidentifiedImageError, OSError) as error:
         return Finding(reason=Reason.RENDERER_UNAVAILABLE, detail=f"it sent no picture: {error}")
-    found = pigments.read(pixels, subject)
-    assert found is not None, "the corridor asks about no subject without a hue"
+    found = pigments.read(pixels, colours)
     return Finding(
         value=terms.pigment(found.share, found.coverage), record={"pigment_share": found.share}
     )

@@ -32,6 +32,7 @@ class PaintObservation(Observation):
     )
 
     seed: int = 0
+    hues: list[tuple[float, float]] = Field(default_factory=list)
     references: list[str] = Field(default_factory=list)
     reference_strengths: list[float] = Field(default_factory=list)
     draw_strength: float | None = None

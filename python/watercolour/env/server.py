@@ -44,7 +44,8 @@ from watercolour.env.owed import Counted, Owed
 from watercolour.env.presence import Presence, answers
 from watercolour.render import discover
 from watercolour.render.dispatcher import Dispatcher
-from watercolour.reward import judges, pool, recipes
+from watercolour.reward import judges, pool, pool_subject, recipes
+from watercolour.score.budget import Budget
 from watercolour.score.client import ScoreClient
 from watercolour.score.completions import Completions
 from watercolour.score.vlm_mark import VlmMark
@@ -85,6 +86,15 @@ class Neighbours:
     verdicts: Path | None = None
 
 
+class Spent(BaseModel):
+    """What a run has asked of its judge."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    calls: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+
+
 class Demand(BaseModel):
     """The body of ``POST /v1/demand``."""
 
@@ -93,6 +103,9 @@ class Demand(BaseModel):
     announced: int = Field(ge=0, description="Rollouts to come; 0 takes it back.")
     until: float = Field(description="When it lapses, in seconds since 1970.")
     client: str = Field(default="", description="Who announces; one announcement each.")
+    judge_spent: Spent | None = Field(
+        default=None, description="What the run had spent by the last answer to its client."
+    )
 
 
 def neighbours(
@@ -184,7 +197,7 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    spec: RunSpec, near: Neighbours, rated: pool.Pool | None
+    spec: RunSpec, near: Neighbours, rated: pool.Pool | None, hues: pool_subject.Hues
 ) -> AsyncGenerator[Opened]:
     """A corridor with all its clients open, and the dispatcher at work."""
     async with AsyncExitStack() as stack:
@@ -219,7 +232,9 @@ async def opened(
                     stand_in=near.stand_in,
                 )
             )
-        rooms = Rooms(renderers, scorer, judge, rated, present.get("scorer"), present.get("judge"))
+        rooms = Rooms(
+            renderers, scorer, judge, rated, present.get("scorer"), present.get("judge"), hues
+        )
         yield Opened(Corridor(spec, rooms), renderers, http, present)
 
 
@@ -257,6 +272,7 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
     recipe = recipes.get(spec.recipe)
     compares = recipe.asks("judge", "references")
     rated = pool.load(references.pool) if compares else None
+    hues = pool_subject.hues(references.pool) if recipe.paints else {}
     if rated is not None:
         draws.require(rated, recipe, references, spec.seed)
     metrics, announcements = Metrics(), Announcements()
@@ -279,7 +295,7 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(inner: FastAPI) -> AsyncGenerator[None]:
-        async with openenv_lifespan(inner), opened(spec, near, rated) as now:
+        async with openenv_lifespan(inner), opened(spec, near, rated, hues) as now:
             metrics.show_renders(now.renderers)
             if now.corridor.rooms.judge is not None:
                 metrics.show_judge(now.corridor.rooms.judge)
@@ -296,14 +312,22 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
 
 
 def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) -> None:
+    def budget() -> Budget | None:
+        now: Opened = app.state.opened
+        judge = now.corridor.rooms.judge
+        return None if judge is None else judge.completions.budget
+
     def demand() -> dict[str, Any]:
         now: Opened = app.state.opened
+        own = budget()
+        spent = own and {"calls": own.spent_calls, "tokens": own.spent_tokens}
         return {
             "queued": now.renderers.queued,
             "inflight": now.renderers.inflight,
             # Renderers start for what is announced, and nothing may be painted at all.
             "announced": announcements.total if now.corridor.recipe.paints else 0,
             **{room: presence.demand for room, presence in now.present.items()},
+            **({"judge_spent": spent} if spent else {}),
         }
 
     @app.get("/v1/demand")
@@ -313,6 +337,9 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
     @app.post("/v1/demand")
     async def post_demand(body: Demand) -> dict[str, Any]:
         announcements.announce(body.client, body.announced, body.until)
+        own = budget()
+        if own is not None and body.judge_spent is not None:
+            own.at_least(body.judge_spent.calls, body.judge_spent.tokens)
         return demand()
 
     @app.get("/livez")

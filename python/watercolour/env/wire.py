@@ -19,6 +19,7 @@ from watercolour.api.rollout import Rollout
 #: The record's fields that the environment fills and an observation carries as they are.
 CARRIED = (
     "seed",
+    "hues",
     "references",
     "reference_strengths",
     "draw_strength",

@@ -42,7 +42,7 @@ OF_PAINTINGS: frozenset[Need] = frozenset(
 )
 
 
-def _always(_subject: str) -> bool:
+def _always(_rollout: Rollout) -> bool:
     return True
 
 
@@ -57,8 +57,9 @@ class Term:
         source: who came up with it, or from what its figures were found.
         needs: what must be there before it can have a value.
         value: reads it off a rollout; None when there is nothing to say.
-        applies: whether a subject can be asked for it at all. Where it cannot, the other weights
-            grow in proportion, for every member of the group.
+        applies: whether a rollout can be asked for it at all, by its subject and the subject's
+            hues; nothing else is known yet. Where it cannot, the other weights grow in proportion,
+            for every member of the group.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Term:
     source: str
     value: Callable[[Facts], float | None]
     needs: frozenset[Need] = frozenset()
-    applies: Callable[[str], bool] = _always
+    applies: Callable[[Rollout], bool] = _always
 
 
 def evaluate(term: Term, facts: Facts) -> float | None:
@@ -218,11 +219,11 @@ def _utility(facts: Facts) -> float | None:
 
 
 def _pigment(facts: Facts) -> float | None:
-    subject = pigments.with_hue(facts.rollout.subject)
-    if subject is None or facts.pixels is None:
+    colours = pigments.colours(facts.rollout)
+    if colours is None or facts.pixels is None:
         return None
-    found = pigments.read(facts.pixels, subject)
-    return None if found is None else terms.pigment(found.share, found.coverage)
+    found = pigments.read(facts.pixels, colours)
+    return terms.pigment(found.share, found.coverage)
 
 
 def _area(facts: Facts) -> float | None:
@@ -252,8 +253,8 @@ def _paintings(rollouts: Iterable[Rollout]) -> list[bytes]:
     return [rollout.painting for rollout in rollouts if rollout.painting is not None]
 
 
-def _has_hue(subject: str) -> bool:
-    return pigments.with_hue(subject) is not None
+def _has_hue(rollout: Rollout) -> bool:
+    return pigments.colours(rollout) is not None
 
 
 _PUBLISHED = "the published experiment of 2026"

@@ -61,7 +61,7 @@ def of_rollout(recipe: Recipe, rollout: Rollout) -> Recipe:
     In a group with one painting alone there is no diversity: the run left the term out there for
     every member, and so does whoever counts again.
     """
-    own = recipe.at(rollout.step).of(rollout.subject)
+    own = recipe.at(rollout.step).of(rollout)
     left_out = [
         term
         for term in own.asks("group")

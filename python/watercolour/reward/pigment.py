@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from watercolour.sketch.subjects import Subject, subjects
+from watercolour.api.rollout import Rollout
+from watercolour.sketch.subjects import subjects
 
 Pixels = NDArray[np.uint8]
 Values = NDArray[np.float32]
@@ -21,11 +22,25 @@ Values = NDArray[np.float32]
 #: and washes so thin that a person would not name their colour.
 LEAST_SATURATION = 0.12
 
-#: Degrees of stems and leaves, which every flower may have.
+#: Degrees of stems and leaves, which every shipped flower may have.
 FOLIAGE = (65.0, 170.0)
 
 #: Darkest channel that a ground is taken to have; nothing shines through a darker one.
 LEAST_GROUND = 64.0
+
+
+@dataclass(frozen=True)
+class Colours:
+    """What counts as a subject's own.
+
+    Attributes:
+        hues: arcs of the HSV circle in degrees, each from the first value upwards to the second,
+            through 0 if that is smaller; at least one.
+        leaves: whether green is nobody's fault, as far as it covers no more than the subject.
+    """
+
+    hues: tuple[tuple[float, float], ...]
+    leaves: bool
 
 
 @dataclass(frozen=True)
@@ -42,28 +57,37 @@ class Pigment:
     coverage: float
 
 
-def with_hue(subject: str) -> Subject | None:
-    """The shipped subject of that name, if a painting can be told to have its colours."""
+def colours(rollout: Rollout) -> Colours | None:
+    """The colours of a rollout's subject; None where nobody says, or where it is white.
+
+    A pool's description of its subject comes before the shipped subject of that name, and names
+    its leaves' colours itself, if it has leaves.
+    """
+    if rollout.hues:
+        return Colours(rollout.hues, leaves=False)
+    return shipped(rollout.subject)
+
+
+def shipped(subject: str) -> Colours | None:
+    """The colours of a shipped subject, by name; None if there is none, or a white one."""
     known = subjects().get(subject)
-    return None if known is None or known.hue is None else known
+    return None if known is None or known.hue is None else Colours((known.hue,), leaves=True)
 
 
-def read(rgb: Pixels, subject: Subject) -> Pigment | None:
-    """The pigment of a painting; None for a subject whose petals have no hue.
+def read(rgb: Pixels, own_colours: Colours) -> Pigment:
+    """The pigment of a painting.
 
     Args:
         rgb: (height, width, 3).
-        subject: whose petals count as its own.
+        own_colours: what counts as the subject's own.
     """
-    if subject.hue is None:
-        return None
     hue, saturation = transmitted(rgb)
     coloured = saturation >= LEAST_SATURATION
     if not coloured.any():
         return Pigment(0.0, 0.0)
     hue, weight = hue[coloured], saturation[coloured]
-    own = within(hue, subject.hue)
-    green = within(hue, FOLIAGE) & ~own
+    own = np.any([within(hue, arc) for arc in own_colours.hues], axis=0)
+    green = within(hue, FOLIAGE) & ~own & own_colours.leaves
     # Sums of their own: a difference of sums may round to less than nothing.
     petals, leaves, other = (float(weight[part].sum()) for part in (own, green, ~(own | green)))
     excess = max(0.0, leaves - petals)

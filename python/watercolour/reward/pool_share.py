@@ -24,13 +24,15 @@ from pydantic import ValidationError
 from watercolour import disk
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
-from watercolour.reward import licences, pool_build, pool_votes
+from watercolour.reward import licences, pool_build, pool_subject, pool_votes
 from watercolour.reward import pool as pools
 from watercolour.reward.pool import Card, Record
 from watercolour.reward.pool_votes import PoolVote
 
 #: Keys of a parquet file's own metadata.
 CARD_KEY, VOTES_KEY, FORM_KEY = b"watercolour_card", b"watercolour_votes", b"watercolour_pool"
+#: There only if the pool describes its subject.
+SUBJECT_KEY = b"watercolour_subject"
 FORM = b"1"
 
 #: How the hub's viewer shows the column of pictures.
@@ -84,6 +86,7 @@ def to_folder(source: str | Path, target: Path) -> int:
             _votes(folder, records),
             [pools.painting_path(folder, r.name).read_bytes() for r in records],
             [_sketch(folder, r) for r in records],
+            pool_subject.read(folder),
         )
     return len(records)
 
@@ -123,11 +126,13 @@ def encode(folder: Path, records: Sequence[Record]) -> bytes:
         kind = _PLAIN.get(field.annotation, pa.string())
         columns[name] = pa.array([row[name] for row in rows], kind)
     votes = [vote.model_dump() for vote in _votes(folder, records)]
+    subject = pool_subject.read(folder)
     table = pa.table(columns).replace_schema_metadata(
         {
             FORM_KEY: FORM,
             CARD_KEY: json.dumps(pools.read_card(folder).model_dump()).encode(),
             VOTES_KEY: json.dumps(votes).encode(),
+            **({} if subject is None else {SUBJECT_KEY: subject}),
             b"huggingface": json.dumps(_FEATURES).encode(),
         }
     )
@@ -161,8 +166,9 @@ def from_parquet(path: Path, target: Path) -> int:
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise _no_pool(path, str(error).splitlines()[0][:200]) from error
     with _new_folder(target) as out:
-        _write_pool(out, card, records, votes, paintings, sketches)
+        _write_pool(out, card, records, votes, paintings, sketches, metadata.get(SUBJECT_KEY))
         pools.load(out)
+        pool_subject.hues(out)
     return len(records)
 
 
@@ -183,7 +189,9 @@ def from_folder(source: Path, target: Path) -> int:
         sketches = [_sketch(source, record) for record in records.values()]
         with _new_folder(target) as out:
             card = pools.read_card(source)
-            _write_pool(out, card, list(records.values()), votes, paintings, sketches)
+            subject = pool_subject.read(source)
+            _write_pool(out, card, list(records.values()), votes, paintings, sketches, subject)
+            pool_subject.hues(out)
         return len(records)
     if (source / METADATA).exists():
         return _from_published(source, target)
@@ -310,6 +318,7 @@ def _write_pool(
     votes: Sequence[PoolVote],
     paintings: Sequence[bytes],
     sketches: Sequence[str | None],
+    subject: bytes | None = None,
 ) -> None:
     for record, painting, sketch in zip(records, paintings, sketches, strict=True):
         pool_build.write(pools.painting_path(out, record.name), painting)
@@ -317,6 +326,8 @@ def _write_pool(
             pool_build.write(pools.sketch_path(out, record.name), sketch.encode())
     if votes:
         pool_votes.write(out, votes)
+    if subject is not None:
+        pool_build.write(out / pool_subject.FILE, subject)
     pool_build.write_records(out, records)
     pool_build.write_card(out, card)
 

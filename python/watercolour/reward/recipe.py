@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from watercolour.api.rollout import Rollout
 from watercolour.api.spec import Kl, TierShares
 from watercolour.reward import catalogue
 from watercolour.reward.catalogue import Need
@@ -142,9 +143,9 @@ class Recipe:
             self, weights=self.schedule.at(max(0, step), self.weights), schedule=Schedule()
         )
 
-    def of(self, subject: str) -> Recipe:
-        """The recipe for a subject: one without a colour of its own is not asked for pigment."""
-        idle = [term for term in self.terms if not catalogue.find(term).applies(subject)]
+    def of(self, rollout: Rollout) -> Recipe:
+        """The recipe for a rollout's subject: one without colours is not asked for pigment."""
+        idle = [term for term in self.terms if not catalogue.find(term).applies(rollout)]
         return self.without(*idle)
 
     def without(self, *terms: str) -> Recipe:

@@ -31,6 +31,11 @@ class Budget:
     spent_tokens: int = 0
     reserved: int = 0
 
+    def at_least(self, calls: int, tokens: int) -> None:
+        """Take for spent what another process of the run has counted, where that is more."""
+        self.spent_calls = max(self.spent_calls, calls)
+        self.spent_tokens = max(self.spent_tokens, tokens)
+
     def affords(self, calls: int) -> bool:
         """Whether so many calls may still go out, beside those that are reserved."""
         if calls == 0:

@@ -7,6 +7,8 @@ anew for each sketch. Angles are degrees, 0 points right, 90 down, -90 up.
 
 from __future__ import annotations
 
+import colorsys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,10 +21,18 @@ from watercolour.sketch import dialect
 
 #: Most bytes that a figure's file may have.
 LARGEST = 2**18
+#: Degrees on either side of a pigment's hue that count as the figure's: about what the shipped
+#: flowers have around their petals' pigments, which run into one another on the sheet.
+AROUND = 20.0
+#: Saturation below which a pigment has no hue to speak of; as where paintings are read.
+LEAST_SATURATION = 0.12
 
 Colour = Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Point = tuple[Annotated[float, Field(ge=-2, le=2)], Annotated[float, Field(ge=-2, le=2)]]
+Degrees = Annotated[float, Field(ge=0, le=360)]
+#: Part of the circle of hues, from the first value up to the second, through 0 if that is less.
+Arc = tuple[Degrees, Degrees]
 Outline = Annotated[list[Point], Field(min_length=3, max_length=24)]
 
 
@@ -69,6 +79,12 @@ class Figure(_Data):
     brief: str = Field(
         default="", max_length=2_000, description="What a painter has to know of it, in words."
     )
+    hue: list[Arc] = Field(
+        default_factory=list[Arc],
+        max_length=8,
+        description="What counts as its colours, as arcs of the HSV circle in degrees; left out, "
+        "20 degrees on either side of every pigment of its parts.",
+    )
     size: tuple[float, float] = Field(default=(0.3, 0.4), description="Shares of the canvas.")
     x: tuple[float, float] = Field(default=(0.44, 0.56), description="The middle, as shares.")
     y: tuple[float, float] = Field(default=(0.42, 0.5), description="The middle, as shares.")
@@ -90,6 +106,37 @@ class Figure(_Data):
             if not 1 <= part.count[0] <= part.count[1] <= 40:
                 raise ValueError(f"parts: count={part.count} of {part.what!r} must rise, 1 to 40")
         return self
+
+
+def hues(figure: Figure) -> tuple[Arc, ...]:
+    """What counts as the figure's colours: arcs in degrees; none if it is grey or white."""
+    if figure.hue:
+        return tuple(figure.hue)
+    used = {wash.colour for part in figure.parts for wash in part.washes}
+    return _joined(_hue(pigment) for name in used for pigment in figure.colours[name])
+
+
+def _hue(pigment: str) -> float | None:
+    """A pigment's hue in degrees, or None for a grey one."""
+    red, green, blue = (int(pigment[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    hue, saturation, _ = colorsys.rgb_to_hsv(red, green, blue)
+    return hue * 360 if saturation >= LEAST_SATURATION else None
+
+
+def _joined(middles: Iterable[float | None]) -> tuple[Arc, ...]:
+    """The arcs about some hues, those that touch made one."""
+    found: list[tuple[float, float]] = []
+    for middle in sorted({round(one, 1) for one in middles if one is not None}):
+        if found and middle - AROUND <= found[-1][1]:
+            found[-1] = (found[-1][0], middle + AROUND)
+        else:
+            found.append((middle - AROUND, middle + AROUND))
+    # The last may reach round the circle to the first.
+    if len(found) > 1 and found[-1][1] - 360 >= found[0][0]:
+        found[0] = (found.pop()[0] - 360, found[0][1])
+    if len(found) == 1 and found[0][1] - found[0][0] >= 360:
+        return ((0.0, 360.0),)
+    return tuple((start % 360, end % 360) for start, end in found)
 
 
 def load(path: Path) -> Figure:

@@ -29,7 +29,9 @@ def completed(recipe: Recipe, step: int, group: Sequence[Rollout]) -> list[Rollo
     Raises:
         InputError: the environment weighs the terms otherwise (InvalidSpec).
     """
-    own = recipe.at(step).of(group[0].subject)
+    # A member that never reached the environment does not know the subject's colours.
+    told = next((one for one in group if one.hues), group[0])
+    own = recipe.at(step).of(told)
     for rollout in group:
         _require_same(own, step, rollout)
     return reckon.completed(own, group)

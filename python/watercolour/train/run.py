@@ -159,6 +159,7 @@ def train(
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from watercolour.env.client import EnvClient
+    from watercolour.env.ledger import Ledger
     from watercolour.train import ranks, session
 
     spec = wanted.spec
@@ -167,7 +168,10 @@ def train(
         most = max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes)
         sessions = -(-most // own.size)
         with EnvClient(
-            args.env, sessions=sessions, timeout_s=spec.env.message_timeout_seconds
+            args.env,
+            sessions=sessions,
+            timeout_s=spec.env.message_timeout_seconds,
+            ledger=Ledger(args.out) if own.first else None,
         ) as env:
             session.run(
                 wanted,

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit.env import edges
 from tests.unit.env.edges import PAINTING, another, reply
 from tests.unit.env.world import World, ask, env, listening, scrape
 
+from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.env import record
 from watercolour.env.client import EnvClient
+from watercolour.env.server import create_app
 
 pytestmark = pytest.mark.usefixtures("brisk")
+
+JELLYFISH = Path(__file__).parents[3] / "examples/subjects/jellyfish.yaml"
 
 
 async def test_an_admitted_sketch_comes_back_with_all_that_became_of_it(world: World) -> None:
@@ -229,6 +236,36 @@ async def test_the_embedded_recipe_pays_for_the_subjects_colours(world: World) -
     assert red.reward == pytest.approx(0.05 + 0.4 * 0.5 + 0.2 * 0.5 + 0.3)
     assert asked_for_blue.terms["pigment"] == asked_for_blue.pigment_share == 0.0
     assert asked_for_blue.reward == pytest.approx(0.05 + 0.4 * 0.5 + 0.2 * 0.5)
+
+
+async def test_a_pools_own_subject_is_paid_for_the_colours_that_the_pool_describes(
+    world: World, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pool"
+    shutil.copytree(world.pool, folder)
+    figure = yaml.safe_load(JELLYFISH.read_text())
+    # The renderer of these tests paints red.
+    for name, arcs, paid in (("a heron", [[340, 20]], 0.3), ("a heron", [[200, 300]], 0.0)):
+        (folder / "subject.yaml").write_text(yaml.safe_dump(figure | {"name": name, "hue": arcs}))
+        spec = world.spec("embedded", references={"pool": str(folder)})
+        async with env(spec, world) as client:
+            own, other = await ask(client, subject="a heron"), await ask(client)
+        assert own.hues == tuple((float(a), float(b)) for a, b in arcs)
+        assert own.pigment_share == own.terms["pigment"] == paid / 0.3
+        assert own.reward == pytest.approx(0.05 + 0.4 * 0.5 + 0.2 * 0.5 + paid)
+        # What the pool does not describe is as it was.
+        assert (other.hues, other.terms["pigment"]) == ((), 1.0)
+
+
+async def test_a_description_that_breaks_a_rule_ends_the_environment_before_it_serves(
+    world: World, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pool"
+    shutil.copytree(world.pool, folder)
+    (folder / "subject.yaml").write_text("name: a heron\nhue: red\n")
+    spec = world.spec("embedded", references={"pool": str(folder)})
+    with pytest.raises(InputError, match=r"subject\.yaml: hue='red'"):
+        create_app(spec, world.near(spec))
 
 
 @pytest.mark.parametrize("subject", ["a white lily", "a heron"])

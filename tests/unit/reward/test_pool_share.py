@@ -18,7 +18,7 @@ from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.gallery import rating
 from watercolour.reward import pool as pools
-from watercolour.reward import pool_build, pool_hub, pool_share, pool_votes
+from watercolour.reward import pool_build, pool_hub, pool_share, pool_subject, pool_votes
 from watercolour.reward.pool import Pool
 
 
@@ -70,6 +70,24 @@ def test_a_pool_comes_back_from_a_folder_as_it_was(folder: Path, tmp_path: Path)
     same(pools.load(folder), pools.load(tmp_path / "back"))
     assert not (tmp_path / "out" / "ratings").exists()
     assert not pools.painting_path(tmp_path / "out", "p_005").exists()
+
+
+def test_a_description_of_the_subject_goes_where_the_pool_goes(
+    folder: Path, tmp_path: Path
+) -> None:
+    jellyfish = Path(__file__).parents[3] / "examples/subjects/jellyfish.yaml"
+    (folder / "subject.yaml").write_bytes(jellyfish.read_bytes())
+    pool_share.to_parquet(folder, tmp_path / "mine.parquet")
+    pool_share.from_parquet(tmp_path / "mine.parquet", tmp_path / "one")
+    pool_share.to_folder(folder, tmp_path / "out")
+    pool_share.from_folder(tmp_path / "out", tmp_path / "two")
+    known = pool_subject.hues(folder)
+    assert known["a jellyfish"]
+    assert pool_subject.hues(tmp_path / "one") == pool_subject.hues(tmp_path / "two") == known
+    (tmp_path / "out" / "subject.yaml").write_text("name: [")
+    with pytest.raises(InputError, match=r"subject\.yaml"):
+        pool_share.from_folder(tmp_path / "out", tmp_path / "three")
+    assert not (tmp_path / "three").exists()
 
 
 def test_other_programs_can_read_the_parquet(folder: Path, tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ def worth(embedded: Embedded, painting: bytes, subject: Subject) -> float:
         assert not isinstance(other, NotAPicture)
         first, second = embedded.compare(ours, other)[0], embedded.compare(other, ours)[0]
         votes.append(terms.vote_value(first, second) or 0.0)
-    colour = pigment.read(decode(painting), subject)
-    assert colour is not None
+    own = pigment.shipped(subject.name)
+    assert own is not None
+    colour = pigment.read(decode(painting), own)
     value = recipes.RECIPES["embedded"].combine(
         {
             "length": 0.05,

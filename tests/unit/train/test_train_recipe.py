@@ -73,7 +73,7 @@ class Gallery(Stage):
 
     def submit(self, completion: str, **ids: Any) -> Future[Rollout]:
         done = super().submit(completion, **ids).result()
-        recipe = recipes.RECIPES["hybrid"].at(done.step).of(done.subject)
+        recipe = recipes.RECIPES["hybrid"].at(done.step).of(done)
         values = {"quality": worth(completion) / 2, "utility": 0.5, "perceptual": 0.5}
         ready = done.model_copy(
             update={
@@ -105,6 +105,17 @@ def test_an_environment_that_weighs_otherwise_is_refused() -> None:
         reckoning.completed(recipe, 7, [told])
     same = told.model_copy(update={"weights": dict(recipe.weights)})
     assert reckoning.completed(recipe, 7, [same, Rollout(subject="a red poppy")])[0] is same
+
+
+def test_a_groups_colours_are_those_that_any_member_was_told() -> None:
+    recipe = recipes.RECIPES["embedded"]
+    hues = ((200.0, 300.0),)
+    told = Rollout(subject="a jellyfish", hues=hues, weights=dict(recipe.weights))
+    lost = Rollout(subject="a jellyfish", unscored_reason=Reason.ENV_UNAVAILABLE)
+    assert reckoning.completed(recipe, 7, [lost, told]) == [lost, told]
+    # Without them the environment would have left pigment out, and that is what it must say.
+    with pytest.raises(InputError, match=r"pigment 0\.3 instead of 0"):
+        reckoning.completed(recipe, 7, [told.model_copy(update={"hues": ()})])
 
 
 # Logit bias.
