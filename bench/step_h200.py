@@ -104,6 +104,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="one a GPU")
     parser.add_argument("--tiny", action="store_true", help="try it out on the CPU")
     args = parser.parse_args()
+    if args.steps < 2:
+        parser.error("--steps: at least 2, because the first one compiles")
     if args.processes > 1 and "RANK" not in os.environ:
         sys.exit(start(args.processes))
     with tempfile.TemporaryDirectory() as folder, ranks.joined() as own:

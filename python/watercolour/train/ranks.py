@@ -16,14 +16,18 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, distributed
 
+from watercolour import logs
 from watercolour.api.errors import InfrastructureError, InputError, WatercolourError
 from watercolour.api.reasons import Reason
+
+log = logs.get(__name__)
 
 Value = TypeVar("Value")
 
 #: How long one process waits for the others: a step whose paintings are late is no fault.
 PATIENCE = timedelta(hours=2)
 _MARK = "agreed"
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class _Told(NamedTuple):
@@ -122,11 +126,22 @@ def is_agreed(error: BaseException) -> bool:
     return error.__dict__.get(_MARK, False)
 
 
+def keep_one_gpu() -> None:
+    """Hide all GPUs from this process but the first; has to come before CUDA starts.
+
+    With several in sight transformers would spread each batch over all of them, which TRL refuses.
+    """
+    if (count := torch.cuda.device_count()) > 1:
+        os.environ[_VISIBLE] = os.environ.get(_VISIBLE, "0").split(",")[0]
+        log.warning("one of %d GPUs is used; spec.trainer.processes: %d uses all", count, count)
+
+
 @contextmanager
 def joined(env: Mapping[str, str] = os.environ) -> Generator[Ranks]:
     """The ranks that :mod:`watercolour.train.launch` has started this process as one of."""
     size, rank = int(env.get("WORLD_SIZE", "1")), int(env.get("RANK", "0"))
     if size == 1:
+        keep_one_gpu()
         yield Ranks()
         return
     on_gpu = torch.cuda.is_available()

@@ -19,7 +19,7 @@ from watercolour.api import dump
 from watercolour.api.spec import WatercolourRun
 from watercolour.train import launch, packing, session
 from watercolour.train.progress import Progress
-from watercolour.train.ranks import Ranks
+from watercolour.train.ranks import Ranks, joined
 
 Make = Callable[..., WatercolourRun]
 ROOT = Path(__file__).parents[3]
@@ -138,3 +138,27 @@ def test_pods_count_their_processes_on(wanted: Make) -> None:
     assert launch.needed(spec, {})
     assert not launch.needed(spec, ranked)
     assert not launch.needed(wanted().spec, {})
+
+
+@pytest.mark.parametrize(
+    ("named", "kept"), [(None, "0"), ("3,1", "3"), ("GPU-ab,GPU-cd", "GPU-ab")]
+)
+def test_one_process_sees_one_gpu(
+    named: str | None, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that it is put back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    if named:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    with joined({}) as alone:
+        assert alone.alone
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == kept
+
+
+def test_a_process_of_one_gpu_or_none_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # so that it is put back
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    with joined({}):
+        assert "CUDA_VISIBLE_DEVICES" not in os.environ
