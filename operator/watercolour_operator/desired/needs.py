@@ -42,8 +42,10 @@ def _needs(spec: RunSpec) -> Iterator[Need]:
         yield _secret(spec.judge.secret_ref, "spec.judge.secretRef")
     if spec.artifacts.claim:
         yield Need("PersistentVolumeClaim", spec.artifacts.claim, "spec.artifacts.claim")
-    if spec.artifacts.hub:
+    if spec.artifacts.hub and spec.artifacts.hub.secret_ref:
         yield _secret(spec.artifacts.hub.secret_ref, "spec.artifacts.hub.secretRef")
+    if spec.tracking.trackio and spec.tracking.trackio.secret_ref:
+        yield _secret(spec.tracking.trackio.secret_ref, "spec.tracking.trackio.secretRef")
 
 
 def _secret(ref: SecretRef, field: str) -> Need:

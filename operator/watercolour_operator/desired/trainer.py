@@ -21,6 +21,8 @@ GRACE_SECONDS = 300
 #: The variables that hold the hub's tokens: one to read the model, one to write checkpoints.
 HUB_TOKEN = "HF_TOKEN"
 PUSH_TOKEN = "WATERCOLOUR_PUSH_TOKEN"
+#: The variable from which trackio takes the token that its server wants.
+TRACKER_TOKEN = "TRACKIO_WRITE_TOKEN"
 
 #: It answers before its libraries are loaded. Only a process that is silent for five minutes is
 #: dead: one that holds the interpreter while it reads weights is not.
@@ -103,11 +105,15 @@ def _args(run: Run, attempt: int, *, resume: bool) -> Iterator[str]:
 
 
 def _tokens(run: Run) -> Iterator[Item]:
-    model, hub = run.spec.model.token_secret_ref, run.spec.artifacts.hub
-    if model:
-        yield pods.secret_variable(HUB_TOKEN, model.name, model.key)
-    if hub:
-        yield pods.secret_variable(PUSH_TOKEN, hub.secret_ref.name, hub.secret_ref.key)
+    hub, tracker = run.spec.artifacts.hub, run.spec.tracking.trackio
+    found = {
+        HUB_TOKEN: run.spec.model.token_secret_ref,
+        PUSH_TOKEN: hub and hub.secret_ref,
+        TRACKER_TOKEN: tracker and tracker.secret_ref,
+    }
+    for name, secret in found.items():
+        if secret:
+            yield pods.secret_variable(name, secret.name, secret.key)
 
 
 def _rendezvous(run: Run, attempt: int) -> Iterator[Item]:

@@ -36,13 +36,19 @@ class Storage(Part):
 
 
 class Hub(Part):
-    """Push checkpoints and the summary to the hub. A failed push never stops the run."""
+    """Push the adapter, with its model card, to the hub. A failed push never stops the run."""
 
     repo: Annotated[str, Field(pattern=REPOSITORY, max_length=300)] = Field(
         description="Repository, as owner/name."
     )
-    secret_ref: SecretRef = Field(description="An access token that may write there.")
-    every: Positive = Field(default=1, description="Push every so many checkpoints.")
+    secret_ref: Annotated[SecretRef | None, CLUSTER] = Field(
+        default=None,
+        description="An access token that may write there. One machine uses HF_TOKEN, or the token "
+        "of its own login.",
+    )
+    every: Positive = Field(
+        default=1, description="Push every so many checkpoints; the last one always."
+    )
     private: Flag = Field(default=True, description="Create the repository as a private one.")
 
 
@@ -61,26 +67,27 @@ class Artifacts(Part):
     keep: Annotated[Flag, CLUSTER] = Field(
         default=True, description="Keep the claim that was made when the run is deleted."
     )
-    hub: Annotated[Hub | None, CLUSTER] = Field(
-        default=None, description="Push checkpoints and the summary to the hub."
-    )
+    hub: Hub | None = Field(default=None, description="Publish what is trained on the hub.")
 
 
 class Trackio(Part):
-    """An experiment tracker."""
+    """An experiment tracker, which gets every row of metrics.csv. Its failure never stops a run."""
 
     project: Line = Field(default="watercolour", description="Project's name.")
     endpoint: Url | None = Field(
-        default=None, description="A self-hosted server; unset writes files beside the artifacts."
+        default=None,
+        description="A self-hosted server; unset writes files into the run's folder.",
+    )
+    secret_ref: Annotated[SecretRef | None, CLUSTER] = Field(
+        default=None,
+        description="The server's write token. One machine takes it from TRACKIO_WRITE_TOKEN.",
     )
 
 
 class Tracking(Part):
     """Where the figures go besides metrics.csv."""
 
-    trackio: Annotated[Trackio | None, CLUSTER] = Field(
-        default=None, description="Send each step to trackio."
-    )
+    trackio: Trackio | None = Field(default=None, description="Send each step to trackio.")
     prometheus: Annotated[Flag, CLUSTER] = Field(
         default=True, description="Label the pods so that Prometheus finds /metrics."
     )

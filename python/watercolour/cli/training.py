@@ -1,4 +1,4 @@
-"""Commands around a training: run, report, sft."""
+"""Commands around a training: run, report, push, sft."""
 
 from __future__ import annotations
 
@@ -151,7 +151,29 @@ def _warn_damaged(found: RunRecord) -> None:
         click.echo(f"{path} could not be read and is left out: {cause}", err=True)
 
 
-@root.cli.command(context_settings={"ignore_unknown_options": True})
+@root.cli.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--repo", metavar="OWNER/NAME", help="Instead of spec.artifacts.hub.repo.")
+@root.as_json
+def push(run_folder: Path, repo: str | None, json_: bool) -> None:
+    """Push the newest adapter of RUN to the hub, with a page of its figures and paintings.
+
+    A run does so by itself where spec.artifacts.hub says it. The token is that of
+    WATERCOLOUR_PUSH_TOKEN or HF_TOKEN, or the one of `hf auth login`.
+    """
+    from watercolour.api import load
+    from watercolour.gallery import push as pushing
+
+    folder = root.run_folder(run_folder)
+    overrides = {} if repo is None else {"spec.artifacts.hub.repo": repo}
+    found = pushing.push(load.run(folder / "run.yaml", overrides), folder)
+    if json_:
+        root.print_json({"step": found.step, "url": found.url})
+    else:
+        click.echo(found.url)
+
+
+@root.cli.command()
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--samples", type=click.IntRange(min=100), help="Sketches to learn from.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Times that each is seen.")

@@ -20,6 +20,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -28,7 +29,7 @@ from watercolour.api import load
 from watercolour.api.errors import InputError, InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
-from watercolour.train import last_words, launch, progress
+from watercolour.train import companions, last_words, launch, progress
 
 log = logs.get(__name__)
 
@@ -162,8 +163,10 @@ def train(
     from watercolour.env.ledger import Ledger
     from watercolour.train import ranks, session
 
-    spec = wanted.spec
-    with ranks.joined() as own:
+    spec, resumes = wanted.spec, args.resume or args.resume_if_any
+    with ranks.joined() as own, ExitStack() as beside:
+        if own.first:
+            beside.enter_context(companions.beside(spec, args.spec, args.out, anew=not resumes))
         # The environment counts the sessions of all together.
         most = max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes)
         sessions = -(-most // own.size)
@@ -179,7 +182,7 @@ def train(
                 env,
                 shown,
                 stopping,
-                resume=args.resume or args.resume_if_any or args.anew,
+                resume=resumes or args.anew,
                 afresh=args.resume_if_any or args.anew,
                 # One asks about scorer and judge themselves, for all.
                 desk=env if own.first else None,

@@ -33,6 +33,7 @@ def test_everything_that_is_named_is_needed() -> None:
             "secretRef": {"name": "judge", "key": "k"},
         },
         "artifacts": {"claim": "files", "hub": {"repo": "o/n", "secretRef": {"name": "push"}}},
+        "tracking": {"trackio": {"secretRef": {"name": "tracker"}}},
     }
     assert needed(spec) == (
         Need(CLAIM, "cache", "spec.model.cacheClaim"),
@@ -42,7 +43,12 @@ def test_everything_that_is_named_is_needed() -> None:
         Need("Secret", "judge", "spec.judge.secretRef", "k"),
         Need(CLAIM, "files", "spec.artifacts.claim"),
         Need("Secret", "push", "spec.artifacts.hub.secretRef", "token"),
+        Need("Secret", "tracker", "spec.tracking.trackio.secretRef", "token"),
     )
+
+
+def test_a_hub_without_a_secret_of_its_own_needs_none() -> None:
+    assert needed({"artifacts": {"hub": {"repo": "o/n"}}, "tracking": {"trackio": {}}}) == ()
 
 
 def test_a_pool_in_a_config_map_is_needed() -> None:

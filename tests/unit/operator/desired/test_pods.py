@@ -85,6 +85,7 @@ SECRETS: dict[str, Any] = {
     "model": {"id": "owner/name", "tokenSecretRef": {"name": "hub", "key": "t"}},
     "judge": {**PUBLISHED["judge"], "secretRef": {"name": "judge", "key": "k"}},
     "artifacts": {"hub": {"repo": "o/n", "secretRef": {"name": "push", "key": "p"}}},
+    "tracking": {"trackio": {"endpoint": "http://t:7860", "secretRef": {"name": "tracker"}}},
 }
 
 
@@ -101,6 +102,7 @@ def test_a_secret_goes_only_to_the_part_that_needs_it() -> None:
         "peonies-trainer-1": {
             "HF_TOKEN": {"name": "hub", "key": "t"},
             "WATERCOLOUR_PUSH_TOKEN": {"name": "push", "key": "p"},
+            "TRACKIO_WRITE_TOKEN": {"name": "tracker", "key": "token"},
         },
         "peonies-env": {"WATERCOLOUR_JUDGE_KEY": {"name": "judge", "key": "k"}},
         "peonies-renderers": {},
