@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.node import cluster, host
+from tests.cluster.node import cluster, host, images, run
 from tests.cluster.node.cluster import Cluster
 from tests.cluster.node.daemons import SANDBOX
 
@@ -126,15 +126,28 @@ def found(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         host.end()
 
 
+@pytest.fixture(scope="module")
+def release(found: Cluster, request: pytest.FixtureRequest) -> Cluster:
+    """The cluster with our images and the chart on it."""
+    say = announce(request)
+    if found.place:
+        images.bring(found.place, say)
+    run.install(found, say)
+    return found
+
+
 _numbers = itertools.count(1)
 
 
 @pytest.fixture
 def space(found: Cluster) -> Iterator[Space]:
     """A namespace of the test's own, where Pod Security lets in `restricted` pods alone."""
+    yield from restricted(found)
+
+
+def restricted(found: Cluster) -> Iterator[Space]:
+    """A new namespace, deleted afterwards."""
     made = Space(found, f"node-test-{os.getpid()}-{next(_numbers)}")
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    meta = {"name": made.name, "labels": labels}
-    made.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    run.namespace(found, made.name)
     yield made
     made.kubectl("delete", "namespace", made.name, "--wait=false")

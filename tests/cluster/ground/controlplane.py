@@ -25,7 +25,7 @@ from tests.cluster.ground import pki, processes
 from tests.cluster.ground.api import Api, ApiError, Json
 from tests.cluster.ground.processes import Program
 
-READY_WITHIN = 60.0  # seconds; 3 s on an idle machine
+READY_WITHIN = 120.0  # seconds; 3 s on an idle machine
 ADMIN = "ground-admin"
 LOOPBACK = "127.0.0.1"
 PORT = 6443  # where the API server of a real node listens

@@ -43,13 +43,15 @@ def wanted() -> dict[str, str]:
 def bring(place: Place, say: Callable[[str], None], names: tuple[str, ...] = ()) -> None:
     """Import the images that the node does not have yet, all or the named ones.
 
-    Raises ImageMissing.
+    Raises ImageMissing for one that neither has an archive nor is on the node by other means.
     """
     there = set(daemons.ctr(place, "images", "ls", "--quiet").split())
     for name, reference in wanted().items():
         if names and name not in names:
             continue
         path = folder() / f"{name}.tar"
+        if not path.exists() and f"docker.io/{reference}" in there:
+            continue
         if not path.exists():
             raise ImageMissing(f"{path} is not there: build it with  make images")
         mark = f"{_MARKS}/{name}:{_digest(path)}"

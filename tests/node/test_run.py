@@ -1,0 +1,248 @@
+"""One run's life in a cluster, told in order: each test finds the run as the one before left it.
+
+Nothing is played: our images, real Chromium under its own sandbox, policies that the kernel
+enforces, a trainer that trains. What is asked here is what only a kubelet, a network and limits can
+answer; everything else is asked of the operator without them (tests/cluster).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.browser.sketches import HONEST, sketch
+from tests.cluster.ground import processes
+from tests.cluster.node import run
+from tests.cluster.node.cluster import ROOT, Cluster
+from tests.cluster.node.daemons import SANDBOX
+from tests.cluster.node.place import ADDRESS, DNS, OUTSIDE
+from tests.node.conftest import Json, Space, restricted
+
+NAME = "tiny"
+STEPS = 8
+EVERY = 2  # steps between two checkpoints
+PATIENCE = 1200.0  # seconds for whatever a run does, on a machine that others use too
+BOMB = sketch("const all = []; for (;;) all.push(new Array(1e5).fill({ a: all.length }));")
+
+
+@pytest.fixture(scope="module")
+def garden(release: Cluster) -> Iterator[Space]:
+    """The namespace of the run."""
+    yield from restricted(release)
+
+
+def status(garden: Space) -> Json:
+    return garden.get("wcr", NAME).get("status", {})
+
+
+def until(garden: Space, what: str, holds: Callable[[Json], object]) -> Json:
+    """Look at the run until something holds of its status; a run that fails ends the wait."""
+    seen: list[Json] = [{}]
+
+    def look() -> bool:
+        seen[0] = status(garden)
+        return bool(holds(seen[0])) or seen[0].get("phase") == "Failed"
+
+    processes.wait_until(look, PATIENCE)
+    assert holds(seen[0]), f"not {what}:\n{yaml.safe_dump(seen[0])}"
+    return seen[0]
+
+
+def step(found: Json) -> int:
+    return found.get("progress", {}).get("step", 0)
+
+
+def pods(garden: Space, component: str) -> list[Json]:
+    """The pods of a part of the run that are not about to go."""
+    selector = f"watercolour.dev/run={NAME},watercolour.dev/component={component}"
+    listed = garden.get("pods", "", "-l", selector)["items"]
+    return [each for each in listed if not each["metadata"].get("deletionTimestamp")]
+
+
+def ready(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions", [])
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def render(garden: Space, renderer: Json, source: str, cpu: float = 60) -> tuple[int, Json]:
+    """Ask one renderer for a painting, from the environment's pod: nobody else may."""
+    ask = (
+        "import json, sys, urllib.error, urllib.request as u\n"
+        "request = u.Request(sys.argv[1], sys.stdin.buffer.read(),"
+        " {'Content-Type': 'application/json'})\n"
+        "try: answer = u.urlopen(request, timeout=600)\n"
+        "except urllib.error.HTTPError as refusal: answer = refusal\n"
+        "print(json.dumps([answer.status, json.load(answer)]))\n"
+    )
+    address = renderer["status"]["podIP"]
+    job = {"sketch": source, "seed": 1, "deadline_s": 300, "cpu_budget_s": cpu}
+    command = ["exec", "-i", pods(garden, "env")[0]["metadata"]["name"], "--", "python", "-c", ask]
+    for _ in range(100):  # the trainer's own paintings come between
+        told = garden.kubectl(*command, f"http://{address}:8080/v1/render", stdin=json.dumps(job))
+        code, answer = json.loads(told)
+        if code != 429:
+            return code, answer
+    pytest.fail("the renderer is busy for ever")
+
+
+def test_applied_run_trains(garden: Space) -> None:
+    manifest = yaml.safe_load((ROOT / "examples" / "cluster-tiny.yaml").read_text())
+    manifest["metadata"]["name"] = NAME
+    manifest["spec"]["trainer"] |= {"steps": STEPS, "checkpointEvery": EVERY}
+    manifest["spec"]["startupDeadlineSeconds"] = 3600
+    garden.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(manifest))
+    found = until(garden, "running", lambda found: step(found) >= 1)
+    assert found["phase"] == "Running"
+    assert {each["reason"] for each in found["conditions"] if each["type"].endswith("Ready")} <= {
+        "Ready",
+        "NotNeeded",
+        "PodStarting",  # a second renderer
+    }
+
+
+def test_renderer_paints_in_chromiums_own_sandbox(garden: Space) -> None:
+    renderer = next(each for each in pods(garden, "renderers") if ready(each))
+    code, answer = render(garden, renderer, HONEST)
+    assert code == 200, answer
+    assert answer["paint_fraction"] > 0
+    security = renderer["spec"]["containers"][0]["securityContext"]
+    assert security["seccompProfile"]["type"] == "Localhost"
+    told = garden.kubectl("exec", renderer["metadata"]["name"], "--", "cat", "/proc/1/status")
+    kernel = dict(line.split(":\t", 1) for line in told.splitlines() if ":\t" in line)
+    assert (kernel["Seccomp"], kernel["NoNewPrivs"], int(kernel["CapEff"], 16)) == ("2", "1", 0)
+    arguments = renderer["spec"]["containers"][0]["args"]
+    assert "--allow-unsandboxed" not in arguments
+
+
+def test_memory_bomb_is_the_sketchs_fault_and_costs_nobody_else(garden: Space) -> None:
+    renderer = next(each for each in pods(garden, "renderers") if ready(each))
+    name = renderer["metadata"]["name"]
+    code, answer = render(garden, renderer, BOMB)
+    assert (code, answer["violation"]["code"]) == (422, "sketch_oom"), answer
+    code, answer = render(garden, renderer, HONEST)
+    assert code == 200, answer
+    after = garden.get("pod", name)["status"]["containerStatuses"][0]
+    assert after["restartCount"] == 0
+    assert until(garden, "running", lambda found: found)["phase"] == "Running"
+
+
+def test_attacker_in_a_renderers_place_reaches_nobody(garden: Space) -> None:
+    """The same pod, labels and walls, with another's program in it."""
+    renderer = pods(garden, "renderers")[0]
+    environment = pods(garden, "env")[0]["status"]["podIP"]
+    spec = renderer["spec"]
+    container = spec["containers"][0]
+    kubernetes = garden.kubectl(
+        "get", "service", "kubernetes", "-n", "default", "-o", "jsonpath={.spec.clusterIP}"
+    )
+    targets = [f"{kubernetes}:443", f"{DNS}:53", f"{environment}:8000", "169.254.169.254:80"]
+    if garden.cluster.place:
+        targets += [f"{ADDRESS}:6443", f"{ADDRESS}:10250", f"{OUTSIDE}:22"]
+    labels = {**renderer["metadata"]["labels"]}
+    labels.pop("pod-template-hash", None)
+    imposter: Json = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "imposter", "labels": labels},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": spec["securityContext"],
+            "terminationGracePeriodSeconds": 1,
+            "containers": [
+                {
+                    "name": "renderers",
+                    "image": SANDBOX,
+                    "imagePullPolicy": "Never",
+                    "args": ["watch", f"{kubernetes}:443"],
+                    "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}},
+                    "securityContext": container["securityContext"],
+                }
+            ],
+        },
+    }
+    garden.apply(imposter)
+    garden.wait("pod/imposter", "condition=Ready", 120)
+    shut = processes.wait_until(
+        lambda: " open\n" not in garden.probe("imposter", "dial", *targets), 60
+    )
+    assert shut, garden.probe("imposter", "dial", *targets)
+    resolved = garden.probe("imposter", "lookup", "kubernetes.default.svc.cluster.local")
+    assert kubernetes not in resolved
+    told = [line.split() for line in garden.kubectl("logs", "imposter").splitlines()]
+    opened = [float(seconds) for seconds, found, *_ in told if found == "open"]
+    closed = [float(seconds) for seconds, found, *_ in told if found != "open"]
+    print(f"start-up window of the network: {max(closed) if opened else 0:.2f} s")
+    garden.kubectl("delete", "pod", "imposter", "--wait=false")
+
+
+def test_weakened_renderer_is_refused(garden: Space) -> None:
+    manifest = yaml.safe_load((ROOT / "examples" / "cluster-tiny.yaml").read_text())
+    manifest["metadata"]["name"] = "weak"
+    override = {
+        "spec": {"containers": [{"name": "renderers", "securityContext": {"privileged": True}}]}
+    }
+    manifest["spec"]["podTemplates"] = {"renderers": override}
+    told = garden.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(manifest), check=False)
+    assert "weak created" not in told, told
+
+
+def test_no_pod_of_the_run_holds_a_token(garden: Space) -> None:
+    for component in ("trainer", "env", "renderers", "scorer"):
+        for pod in pods(garden, component):
+            name = pod["metadata"]["name"]
+            ls = garden.kubectl("exec", name, "--", "ls", "/var/run/secrets", check=False)
+            assert "No such file" in ls, f"{name}: {ls}"
+
+
+def test_deleted_trainer_goes_on_from_its_checkpoint(garden: Space) -> None:
+    found = until(garden, "at a checkpoint", lambda found: step(found) > EVERY)
+    trainer = pods(garden, "trainer")[0]["metadata"]["name"]
+    garden.kubectl("delete", "pod", trainer, "--wait=false")
+    found = until(
+        garden,
+        "further in a second attempt",
+        lambda later: len(later["attempts"]) == 2 and step(later) > step(found),
+    )
+    first, second = found["attempts"]
+    assert first["counted"] is False, first
+    assert second["resumed"] is True, second
+    assert second["firstStep"] >= EVERY
+
+
+def test_suspended_run_holds_no_pod_and_goes_on(garden: Space) -> None:
+    garden.kubectl("patch", "wcr", NAME, "--type=merge", "-p", '{"spec":{"suspend":true}}')
+    before = until(garden, "suspended", lambda found: found["phase"] == "Suspended")
+    selector = f"pods,jobs -l watercolour.dev/run={NAME}"
+    gone = processes.wait_until(
+        lambda: not garden.get("pods", "", "-l", selector.split()[-1])["items"], 120
+    )
+    assert gone, garden.kubectl("get", "pods")
+    garden.kubectl("patch", "wcr", NAME, "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    after = until(garden, "going on", lambda found: step(found) > step(before))
+    assert after["attempts"][-1]["firstStep"] >= step(before)
+
+
+def test_run_succeeds_and_its_scorer_goes_at_once(garden: Space) -> None:
+    until(garden, "succeeded", lambda found: found["phase"] in {"Completing", "Succeeded"})
+    label = f"watercolour.dev/run={NAME},watercolour.dev/component in (scorer,judge)"
+    told = garden.kubectl("wait", "pod", "-l", label, "--for=delete", "--timeout=10s", check=False)
+    assert "timed out" not in told, told
+    found = until(garden, "succeeded", lambda found: found["phase"] == "Succeeded")
+    assert step(found) == STEPS
+    assert found["progress"]["reward"]["mean"] is not None
+
+
+def test_report_comes_out_of_the_claim(garden: Space, tmp_path: Path) -> None:
+    folder = run.fetch(garden.cluster, garden.name, NAME, tmp_path)
+    assert "<html" in (folder / "report.html").read_text()
+    summary = json.loads((folder / "summary.json").read_text())
+    assert (summary["steps"], summary["resumed"]) == (STEPS, True)
+    with (folder / "metrics.csv").open() as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    assert steps == sorted(set(steps)), "a step was counted twice"
+    assert len(steps) == STEPS
+    assert list(folder.glob("paintings/*/*.png"))
