@@ -42,7 +42,7 @@ test-chaos: setup cluster-binaries  ## Storms over 300 runs (CHAOS_RUNS, CHAOS_S
 test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an environment of 6 GB
 	@[ -x .venv-hpsv3/bin/python ] || .tools/bin/uv venv --quiet --python .venv/bin/python .venv-hpsv3
 	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip sync --quiet --require-hashes locks/hpsv3.txt
-	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip install --quiet --constraint locks/main.txt pytest pytest-asyncio
+	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip install --quiet --constraint locks/main.txt pytest pytest-asyncio pytest-timeout
 	@PYTHONPATH=python .venv-hpsv3/bin/python -m pytest --noconftest tests/hpsv3
 
 cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine

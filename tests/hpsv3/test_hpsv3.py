@@ -6,12 +6,16 @@ Runs in the environment of locks/hpsv3.txt (`make test-hpsv3`).
 from __future__ import annotations
 
 import asyncio
+import base64
 import importlib
 import io
+import itertools
 import shutil
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import torch
 from PIL import Image
@@ -19,6 +23,7 @@ from tests.hpsv3 import model as random_model
 
 from watercolour.api.errors import InputError
 from watercolour.score import hpsv3_load
+from watercolour.score.app import create_app
 from watercolour.score.backend import Batching, Observed, Scored
 from watercolour.score.hpsv3 import Hpsv3, patches
 from watercolour.score.hpsv3_load import Source
@@ -130,3 +135,40 @@ def test_a_checkpoint_of_another_architecture_is_refused_with_both_told(
     wrong = Source(checkpoint=other, base=str(folder / "base"))
     with pytest.raises(InputError, match=r"found 1 tensors, .* expected 6\d tensors, 2 layers"):
         hpsv3_load.load(wrong, lambda _stage, _share: None)
+
+
+# The service around it.
+
+
+@pytest.fixture
+async def served(backend: Hpsv3) -> AsyncGenerator[httpx.AsyncClient]:
+    """The scorer's application with the loaded model, without a socket between."""
+    app = create_app(lambda _report: backend, Batching(8, 0.02, 128))
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://scorer") as http:
+            # It refuses what comes while it loads.
+            while True:
+                if (await http.get("/readyz")).status_code == 200:
+                    break
+                await asyncio.sleep(0.05)
+            yield http
+
+
+async def asked(http: httpx.AsyncClient, painting: bytes) -> float:
+    body = {"painting": base64.b64encode(painting).decode(), "prompt": PROMPT}
+    reply = await http.post("/v1/score", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()["mu"]
+
+
+async def test_64_pictures_at_once_each_get_their_own_score(
+    backend: Hpsv3, served: httpx.AsyncClient
+) -> None:
+    shown = [picture(1_000 + n) for n in range(64)]
+    alone = [backend.means([backend.prepare(p, PROMPT)])[0][0] for p in shown]
+    found = await asyncio.gather(*(asked(served, p) for p in shown))
+    # Nearer than any two pictures' scores lie to each other: a neighbour's would not pass.
+    near = min(b - a for a, b in itertools.pairwise(sorted(alone))) / 3
+    assert near > 0
+    assert found == pytest.approx(alone, abs=near, rel=0)
