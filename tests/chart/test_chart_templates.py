@@ -79,6 +79,10 @@ def test_one_operator_is_replaced_before_the_next_begins(render: Render) -> None
     assert container["command"] == ["python", "-m", "watercolour_operator"]
     assert container["args"] == ["--config", "/etc/watercolour/operator.yaml"]
     assert container["livenessProbe"]["httpGet"]["port"] == "liveness"
+    # A crowded node is slow to start it; liveness alone would kill it again and again.
+    startup = container["startupProbe"]
+    assert startup["httpGet"] == container["livenessProbe"]["httpGet"]
+    assert startup["periodSeconds"] * startup["failureThreshold"] >= 300
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     written = config(found)
     assert ports == {"metrics": written["metricsPort"], "liveness": written["livenessPort"]}

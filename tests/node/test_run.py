@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from tests.cluster.node.cluster import ROOT, Cluster
 from tests.cluster.node.daemons import SANDBOX
 from tests.cluster.node.place import ADDRESS, DNS, OUTSIDE
 from tests.node.conftest import Json, Space, restricted
+
+from watercolour.api import load
 
 NAME = "tiny"
 STEPS = 8
@@ -238,6 +242,8 @@ def test_run_succeeds_and_its_scorer_goes_at_once(garden: Space) -> None:
 
 def test_report_comes_out_of_the_claim(garden: Space, tmp_path: Path) -> None:
     folder = run.fetch(garden.cluster, garden.name, NAME, tmp_path)
+    assert load.run(folder / "run.yaml").spec.trainer.steps == STEPS
+    subprocess.run([sys.executable, "-m", "watercolour.cli", "report", str(folder)], check=True)
     assert "<html" in (folder / "report.html").read_text()
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["steps"], summary["resumed"]) == (STEPS, True)

@@ -24,8 +24,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from watercolour import logs, service
-from watercolour.api import load
+from watercolour import disk, logs, service
+from watercolour.api import dump, load
 from watercolour.api.errors import InputError, InterruptedRun, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
@@ -95,6 +95,7 @@ def attempt(
         refuse_begun(args.out, resume=args.resume or args.resume_if_any or args.anew)
         if args.anew:
             forget_checkpoints(args.out)
+        keep_spec(wanted, args.spec, args.out)
     served = progress.served(shown, args.host, args.port, args.announce)
     with logs.bind(run=wanted.metadata.name), served:
         train(wanted, args, shown, stopping)
@@ -143,6 +144,19 @@ def refuse_begun(out: Path, *, resume: bool) -> None:
             field="out",
             value=str(out),
         )
+
+
+def keep_spec(wanted: WatercolourRun, source: Path, out: Path) -> None:
+    """Leave the specification beside what comes of it; in a cluster it lies on another volume.
+
+    Raises:
+        InfrastructureError: the folder cannot be written (DiskFull).
+    """
+    kept = out / "run.yaml"
+    if source.resolve() != kept.resolve():
+        with disk.full_named(kept, "Make room there, or expand the claim."):
+            out.mkdir(parents=True, exist_ok=True)
+            disk.write_text(kept, dump.to_yaml(wanted, full=True))
 
 
 def forget_checkpoints(out: Path) -> None:

@@ -6,6 +6,7 @@ With KUBECONFIG set nothing is started: the commands use the cluster that it nam
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -66,7 +67,8 @@ def _run(options: argparse.Namespace) -> None:
     say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")
     folder = run.fetch(found, options.namespace, name, options.into)
     say(f"done in {time.monotonic() - started:.0f} s; the cluster goes on until  make cluster-down")
-    print(folder / "report.html")
+    command = [sys.executable, "-m", "watercolour.cli", "report", str(folder)]
+    subprocess.run(command, check=True)
 
 
 def _status() -> int:

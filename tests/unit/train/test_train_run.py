@@ -95,12 +95,28 @@ def test_a_run_that_begins_anew_forgets_the_checkpoints_of_the_attempt_before(
     )
     (out / "checkpoints" / "checkpoint-5").mkdir(parents=True)
     (out / "metrics.csv").touch()
-    began: list[list[Path]] = []
-    monkeypatch.setattr(run, "train", lambda *_: began.append(list(out.iterdir())))
+    began: list[set[Path]] = []
+    monkeypatch.setattr(run, "train", lambda *_: began.append(set(out.iterdir())))
     words = ["--spec", str(spec), "--env", "http://127.0.0.1:9", "--out", str(out), "--anew"]
     args = run._parser().parse_args(words)  # pyright: ignore[reportPrivateUsage]
     run.attempt(load.run(spec), args, Progress("", 0), run.Stopping())
-    assert began == [[out / "metrics.csv"]]
+    assert began == [{out / "metrics.csv", out / "run.yaml"}]
+
+
+def test_the_folder_holds_the_specification_that_came_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a cluster the trainer reads it from a ConfigMap, and the claim is all that is left."""
+    mounted, out = tmp_path / "config" / "run.yaml", tmp_path / "out"
+    mounted.parent.mkdir()
+    mounted.write_text(
+        "apiVersion: watercolour.dev/v1alpha1\nkind: WatercolourRun\nmetadata: {name: test}\n"
+    )
+    monkeypatch.setattr(run, "train", lambda *_: None)
+    words = ["--spec", str(mounted), "--env", "http://127.0.0.1:9", "--out", str(out)]
+    args = run._parser().parse_args(words)  # pyright: ignore[reportPrivateUsage]
+    run.attempt(load.run(mounted), args, Progress("", 0), run.Stopping())
+    assert load.run(out / "run.yaml") == load.run(mounted)
 
 
 def test_sigterm_before_the_first_step_ends_with_143(tmp_path: Path) -> None:
