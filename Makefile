@@ -54,10 +54,10 @@ cluster-up: setup  ## Start a Kubernetes node on this machine (as root), or use 
 cluster-down:  ## End that node and remove what it took; its images stay in the cache
 	@.venv/bin/python -m tests.cluster.node down
 
-cluster-run: setup  ## The whole platform on that node: chart, run, report (RUN=examples/cluster-tiny.yaml)
+cluster-run: setup $(if $(KUBECONFIG),,images)  ## The whole platform on that node: chart, run, report (RUN=examples/cluster-tiny.yaml)
 	@.venv/bin/python -m tests.cluster.node run $(RUN)
 
-test-node: setup  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
+test-node: setup $(if $(KUBECONFIG),,images)  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
 	@.venv/bin/pytest -m node tests/node
 
 images:  ## Build the container images, in archives for containerd (IMAGES="operator env", BASE_IMAGE=…, FRESH=1)
