@@ -118,9 +118,14 @@ def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 @pytest.fixture(scope="session")
-def found(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def was_up() -> bool:
+    """Whether the cluster is somebody's, from before the session."""
+    return bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+
+
+@pytest.fixture(scope="session")
+def found(request: pytest.FixtureRequest, was_up: bool) -> Iterator[Cluster]:
     """The cluster; a node that was not up before the session is ended with it."""
-    was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
     yield cluster.up(announce(request))
     if not was_up:
         host.end()

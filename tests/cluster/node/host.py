@@ -47,8 +47,17 @@ def running() -> Place | None:
 
 def note(place: Place) -> None:
     """Write down who will run, and the settings that a kubelet will change."""
-    settings = {name: _setting(name).read_text().strip() for name in KEPT_SETTINGS}
-    RUNNING.write_text(json.dumps({"folder": str(place.root), "settings": settings}))
+    RUNNING.write_text(json.dumps({"folder": str(place.root), "settings": settings()}))
+
+
+def settings() -> dict[str, str]:
+    """The machine's settings that a kubelet changes, as they are."""
+    return {name: _setting(name).read_text().strip() for name in KEPT_SETTINGS}
+
+
+def settings_before() -> dict[str, str]:
+    """The same as they were before the node that runs."""
+    return json.loads(RUNNING.read_text())["settings"]
 
 
 def end() -> bool:
@@ -77,11 +86,11 @@ def end() -> bool:
     return True
 
 
-def clean(place: Place, settings: dict[str, str]) -> None:
+def clean(place: Place, before: dict[str, str]) -> None:
     """Remove what a dead node has left; its images stay."""
     for hierarchy in hierarchies():
         _remove_group(hierarchy / CGROUP)
-    for name, value in settings.items():
+    for name, value in before.items():
         _setting(name).write_text(value)
     _remove(place.life)
     for folder in COVERED:
