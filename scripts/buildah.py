@@ -22,8 +22,10 @@ from pathlib import Path
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
 
 SUITE = "bookworm"
-#: Without usr-is-merged its sibling comes, and the whole of Perl with it.
+#: Without usr-is-merged its sibling comes, and the whole of Perl with it; it comes only to a root
+#: that is merged already.
 PACKAGES = ("?essential", "usr-is-merged", "apt", "ca-certificates", "python3")
+MERGED = 'for d in bin lib lib64 sbin; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 #: What Debian's own slim images leave out too.
 LEFT_OUT = (
     "path-exclude=/usr/share/doc/*",
@@ -84,7 +86,7 @@ class Buildah:
         """
         name = f"localhost/watercolour-base:{SUITE}"
         made_from = self.store.parent / "base.made-from"
-        recipe = f"{SUITE} {PACKAGES} {LEFT_OUT} {TRACES} {EPOCH}"
+        recipe = f"{SUITE} {PACKAGES} {MERGED} {LEFT_OUT} {TRACES} {EPOCH}"
         known = made_from.read_text(encoding="utf-8") if made_from.exists() else ""
         exists = subprocess.run(
             [*self.command, "inspect", "--type=image", name], capture_output=True
@@ -114,9 +116,10 @@ class Buildah:
             command = [
                 "mmdebstrap",
                 "--variant=custom",
-                f"--include={','.join(PACKAGES)}",
+                *(f"--include={package}" for package in PACKAGES),
                 "--dpkgopt=force-unsafe-io",
                 *(f"--dpkgopt={line}" for line in LEFT_OUT),
+                f"--setup-hook={MERGED}",
                 f"--customize-hook=rm -rf {removed}",
                 SUITE,
                 str(archive),
