@@ -212,7 +212,7 @@ class EnvClient:
             reply = await self._http.post(f"{self._http_url}/v1/demand", json=body)
             self._ledger.note(reply.raise_for_status().json().get("judge_spent"))
         except (httpx.HTTPError, ValueError) as error:
-            log.warning("announcement not heard: %s", error or type(error).__name__)
+            log.warning("announcement not heard: %s", str(error) or type(error).__name__)
             return False
         return True
 
@@ -223,7 +223,7 @@ class EnvClient:
             reply.raise_for_status()
             return reply.json()
         except (httpx.HTTPError, ValueError) as error:
-            log.warning("no answer to /v1/%s: %s", what, error or type(error).__name__)
+            log.warning("no answer to /v1/%s: %s", what, str(error) or type(error).__name__)
             return None
 
     @property

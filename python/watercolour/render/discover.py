@@ -57,7 +57,7 @@ def by_dns(name: str, port: int) -> Find:
             log.warning("%s cannot be looked up: %s", name, error)
             return None
         except (OSError, TimeoutError) as error:
-            log.warning("%s cannot be looked up: %s", name, error or type(error).__name__)
+            log.warning("%s cannot be looked up: %s", name, str(error) or type(error).__name__)
             return None
         return frozenset(_url(str(address[0]), port) for *_, address in found)
 

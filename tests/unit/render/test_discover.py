@@ -57,13 +57,20 @@ async def test_a_name_stands_for_all_its_addresses(monkeypatch: pytest.MonkeyPat
     ],
 )
 async def test_nobody_is_not_the_same_as_not_known(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, found: frozenset[str] | None
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    found: frozenset[str] | None,
 ) -> None:
     async def fails(*_: Any, **__: Any) -> list[Any]:
         raise error
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fails)
     assert await discover.by_dns("renderers", 8080)() == found
+    # A time-out has no words of its own.
+    said = [record.getMessage() for record in caplog.records]
+    assert all(not message.endswith(": ") for message in said)
+    assert bool(said) is (found is None)
 
 
 async def test_a_real_resolver_knows_an_address() -> None:
