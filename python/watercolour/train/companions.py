@@ -20,7 +20,7 @@ log = logs.get(__name__)
 SECRETS = frozenset({"HF_TOKEN", "WATERCOLOUR_PUSH_TOKEN", "TRACKIO_WRITE_TOKEN"})
 #: Seconds that they may take to send what is left: after the last step, and when the run was
 #: stopped before, where whoever stopped it waits.
-CLOSING_SECONDS, STOPPED_SECONDS = 600.0, 30.0
+CLOSING_SECONDS, STOPPED_SECONDS = 300.0, 30.0
 
 
 @dataclass(frozen=True)
