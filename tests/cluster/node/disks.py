@@ -47,7 +47,7 @@ def look(api: Api, place: Place) -> list[str]:
 
 def size(quantity: str) -> int:
     """Bytes of a storage quantity. Raises ValueError for what is none."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMGT]i?|Ki)?", quantity)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMGT]|[KMGT]i)?", quantity)
     if match is None:
         raise ValueError(f"storage: {quantity!r} is no quantity such as 1Gi")
     return int(float(match[1]) * _UNITS[match[2] or ""])

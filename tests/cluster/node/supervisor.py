@@ -107,6 +107,9 @@ def own_images(place: Place, programs: dict[str, Path]) -> None:
             archive.write(path, name, {program.name: program}, [f"/{program.name}"], user)
             daemons.ctr(place, "images", "import", str(path))
             daemons.ctr(place, "images", "tag", "--force", name, marked)
+            for old in there:
+                if old.startswith(f"{name}-"):
+                    daemons.ctr(place, "images", "rm", old)
 
 
 def raise_node(
