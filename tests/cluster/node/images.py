@@ -59,12 +59,15 @@ def bring(place: Place, say: Callable[[str], None], names: tuple[str, ...] = ())
             continue
         say(f"importing {name} ({path.stat().st_size >> 20} MiB)")
         daemons.ctr(place, "images", "import", str(path))
-        made = archive.names(path)[0]
-        for tag in (f"docker.io/{reference}", mark):
+        made, known = archive.names(path)[0], f"docker.io/{reference}"
+        for tag in (known, mark):
             daemons.ctr(place, "images", "tag", "--force", made, tag)
-        for old in there:
-            if old.startswith(f"{_MARKS}/{name}:"):
-                daemons.ctr(place, "images", "rm", old)
+        # The kubelet looks for the whole name alone.
+        old = {each for each in there if each.startswith(f"{_MARKS}/{name}:")}
+        if made != known:
+            old.add(made)
+        for each in old:
+            daemons.ctr(place, "images", "rm", each)
 
 
 def _digest(path: Path) -> str:
