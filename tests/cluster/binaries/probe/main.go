@@ -6,7 +6,8 @@
 //	probe serve ADDRESS     answer HTTP with "hello"
 //	probe dial HOST:PORT…   print "HOST:PORT open|refused|timeout|error" for each; 1 unless all are open
 //	probe lookup NAME       print the addresses of a name
-//	probe watch HOST:PORT   dial ten times a second; print each change with the seconds since the start
+//	probe watch HOST:PORT   dial ten times a second; print the seconds since the start whenever it
+//	                        becomes open, or something else than open
 //	probe eat MIB           touch so much memory and keep it
 //	probe fill FILE         write until the disk is full; print the MiB written and the error; 1
 package main
@@ -56,10 +57,11 @@ func dial(addresses []string) int {
 func watch(address string) {
 	start, last := time.Now(), ""
 	for {
-		if found := verdict(address, 200*time.Millisecond); found != last {
+		found := verdict(address, 200*time.Millisecond)
+		if last == "" || (found == "open") != (last == "open") {
 			fmt.Printf("%.2f %s\n", time.Since(start).Seconds(), found)
-			last = found
 		}
+		last = found
 		time.Sleep(100 * time.Millisecond)
 	}
 }
