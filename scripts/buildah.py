@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -186,7 +187,11 @@ class Buildah:
         self.say(f"{what}: building (log: {log})")
         with log.open("w") as file:
             process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, env=environment
+                command,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
             )
             try:
                 while process.poll() is None:
@@ -195,8 +200,9 @@ class Buildah:
                         shown = time.monotonic()
                         self.say(f"{what}: {shown - begun:.0f} s: {doing(log)}")
             finally:
+                # Its children too: mmdebstrap's go on without their parent, as do a build's steps.
                 if process.poll() is None:
-                    process.terminate()
+                    os.killpg(process.pid, signal.SIGTERM)
                     process.wait()
         if process.returncode:
             last = "\n".join(log.read_text(errors="replace").splitlines()[-20:])

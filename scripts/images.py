@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -241,6 +242,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [image for image in IMAGES if image.name in (args.names or DEFAULT)]
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
+    # So that a build that is told to stop takes its processes and scratch files with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with locked(folder), buildah.opened(folder / "storage", say) as tool:
             base = args.base or tool.base(fresh=args.fresh)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+import sys
 import tarfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -183,3 +185,33 @@ def test_progress_tells_the_step(tmp_path: Path) -> None:
     assert buildah.doing(log) == "I: extracting archives..."
     log.write_text("")
     assert buildah.doing(log) == ""
+
+
+def test_a_build_that_is_told_to_stop_takes_its_processes_with_it(tmp_path: Path) -> None:
+    mark = tmp_path / "alive"
+    program = (
+        "import signal, sys; from pathlib import Path; from scripts import buildah\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
+        "tool = buildah.Buildah((), (), Path('store'), lambda text: None)\n"
+        f"script = 'sleep 300 & echo $! >{mark}.new; mv {mark}.new {mark}; wait'\n"
+        f"tool._watched('it', ['bash', '-c', script], Path({str(tmp_path / 'log')!r}), {{}})\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=images.ROOT)
+    while not mark.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait() == 143
+    left = int(mark.read_text())
+    for _ in range(100):
+        if not _lives(left):
+            break
+        time.sleep(0.1)
+    assert not _lives(left)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
