@@ -47,6 +47,7 @@ def test_the_measured_step_is_the_sum_of_its_parts() -> None:
     assert time.paint == pytest.approx(2.0)
     # The bench measured 24.5 s for this very step, with its paintings taking two seconds.
     assert time.step == pytest.approx(24.5, abs=0.1)
+    assert time.step is not None
     assert time.total == pytest.approx(99 * time.step + 41)
     assert "bench/step_h200.py" in time.sources
 
