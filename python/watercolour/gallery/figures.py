@@ -27,7 +27,7 @@ class Step:
         pigment: mean share of the pigment in the subject's colours, among the admitted.
         unscored_rate: unscored among all.
         rollouts: how many there are.
-        band: interval of the mean adjusted reward around the step; ``raw_band`` of the raw one.
+        around: mean adjusted reward of the step and those near it; ``band`` its interval.
     """
 
     step: int
@@ -40,8 +40,8 @@ class Step:
     pigment: float | None
     unscored_rate: float
     rollouts: int
+    around: float | None = None
     band: Band | None = None
-    raw_band: Band | None = None
 
 
 def adjusted(rollout: Rollout) -> float | None:
@@ -86,11 +86,14 @@ def step_figures(step: int, rollouts: Sequence[Rollout]) -> Step:
 
 
 def curve(steps: Mapping[int, Sequence[Rollout]]) -> list[Step]:
-    """The figures of every step, with the intervals of its means."""
-    sure = bands.by_step({step: groups(each, adjusted) for step, each in steps.items()})
-    raw = bands.by_step({step: groups(each, _reward) for step, each in steps.items()})
+    """The figures of every step, with the mean of those near it and its interval."""
+    near = bands.windows({step: groups(each, adjusted) for step, each in steps.items()})
     return [
-        replace(step_figures(step, each), band=sure[step], raw_band=raw[step])
+        replace(
+            step_figures(step, each),
+            around=mean(value for group in near[step] for value in group),
+            band=bands.of_mean(near[step]),
+        )
         for step, each in steps.items()
     ]
 

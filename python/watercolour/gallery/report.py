@@ -17,7 +17,7 @@ from watercolour.gallery.chart import Area, Line, Span, draw
 from watercolour.gallery.figures import Step
 from watercolour.gallery.pictures import shrunk, small_copy, strip_cells
 from watercolour.gallery.record import Entry, RunRecord
-from watercolour.gallery.words import duration, interval, number, percent, signed
+from watercolour.gallery.words import capitalised, duration, interval, number, percent, signed
 from watercolour.reward import alarms, bands, gain
 from watercolour.reward.bands import Band
 from watercolour.reward.gain import Decomposition
@@ -25,6 +25,8 @@ from watercolour.reward.gain import Decomposition
 #: Thumbnails of the strip and of best and worst are shown larger.
 LARGE = 240
 BEST = 6
+#: How far what is told of the judge may go before there is an alarm.
+LIMITS = {"ties": alarms.TIES, "place_bias": alarms.BIAS, "dropped": alarms.DROPPED}
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,12 @@ def html(record: RunRecord) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, percent=percent, signed=signed, duration=duration, interval=interval
+        number=number,
+        percent=percent,
+        signed=signed,
+        duration=duration,
+        interval=interval,
+        capitalised=capitalised,
     )
     page = Path(__file__).with_name("page")
     return environment.get_template("report.html.j2").render(
@@ -110,7 +117,14 @@ def context(record: RunRecord) -> dict[str, Any]:
         "sure_raw": figures.sure(before, after, adjust=False),
         "level": bands.LEVEL,
         "alarms": alarms.history(record.metrics),
-        "judging": figures.judging(every),
+        "last_step": max(rollouts),
+        "judging": (judging := figures.judging(every)),
+        "limits": LIMITS,
+        "beyond": {
+            name: value is not None and abs(value) > limit
+            for name, limit in LIMITS.items()
+            for value in (getattr(judging, name),)
+        },
         "selfcheck": record.selfcheck,
         "charts": _charts(curve, first, last),
         "strip": _strip(record, numbers),
@@ -179,13 +193,11 @@ def _charts(curve: Sequence[Step], first: Sequence[int], last: Sequence[int]) ->
         [
             Line("raw", [p.reward for p in curve]),
             Line("adjusted", [p.adjusted for p in curve]),
+            Line("mean", [p.around for p in curve]),
         ],
         told=told,
         title="Mean reward by step, raw and adjusted for the draw of references",
-        areas=[
-            _area("raw", [p.raw_band for p in curve]),
-            _area("adjusted", [p.band for p in curve]),
-        ],
+        areas=[_area("mean", [p.band for p in curve])],
         spans=_spans(curve, first, last),
     )
     rates = draw(

@@ -31,6 +31,11 @@ def percent(value: float | None) -> str:
     return f"{value * 100:.0f} %"
 
 
+def capitalised(sentence: str) -> str:
+    """With a capital at its beginning, and the rest as it is."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def duration(seconds: float | None) -> str:
     """Minutes and seconds in words, or a dash."""
     if seconds is None:

@@ -45,17 +45,15 @@ def of_gain(before: Sequence[Group], after: Sequence[Group], seed: int = 0) -> B
     return None if first is None or last is None else _band(last - first)
 
 
-def by_step(groups: Mapping[int, Sequence[Group]]) -> dict[int, Band | None]:
-    """The interval of the mean around each step, over NEIGHBOURS steps on either side of it."""
+def windows(groups: Mapping[int, Sequence[Group]]) -> dict[int, list[Group]]:
+    """For each step the groups from NEIGHBOURS steps before it to as many after it."""
     steps = sorted(groups)
     return {
-        step: of_mean(
-            [
-                group
-                for near in steps[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
-                for group in groups[near]
-            ]
-        )
+        step: [
+            group
+            for near in steps[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+            for group in groups[near]
+        ]
         for place, step in enumerate(steps)
     }
 

@@ -270,3 +270,65 @@ def test_a_run_without_colours_shows_none(tmp_path: Path) -> None:
 
     page = report.html(record.read(fake_run.make(tmp_path / "plain", change=plain)))
     assert "Pigment in the subject's colours" not in page
+
+
+def troubled(folder: Path, ties: float, last: int) -> Path:
+    """A run of 16 steps with an unfit judge; its tie rate stands in metrics.csv up to a step."""
+    fake_run.make(folder, steps=16)
+    lines = [f"{step},{ties if step <= last else 0.1}" for step in range(16)]
+    (folder / "metrics.csv").write_text("\n".join(["step,judge_tie_rate", *lines]) + "\n")
+    told = {"passed": False, "message": "2 of 4 references tied with themselves"}
+    (folder / "selfcheck.json").write_text(json.dumps(told))
+    return folder
+
+
+def alarms_of(folder: Path) -> list[tuple[str, ...]]:
+    text = report.html(record.read(folder))
+    return re.findall(r"<li( class=\"past\")?><b>(.*?)</b><i>(.*?)</i><span>(.*?)</span>", text)
+
+
+def test_alarms_say_when_they_stood_and_which_are_over(tmp_path: Path) -> None:
+    standing = alarms_of(troubled(tmp_path / "standing", 0.8, 15))
+    assert standing == [
+        ("", "judge unfit", "at the start", "2 of 4 references tied with themselves."),
+        ("", "tie rate", "steps 2–15", "80% of the comparisons are ties."),
+    ]
+    past, name, when, _ = alarms_of(troubled(tmp_path / "past", 0.8, 3))[1]
+    assert (past, name) == (' class="past"', "tie rate")
+    assert re.fullmatch(r"steps 2–\d+, over", when)
+    assert alarms_of(fake_run.make(tmp_path / "sound", steps=6)) == []
+
+
+def test_what_the_judge_does_beyond_its_limits_is_marked(whole: Path, tmp_path: Path) -> None:
+    def marked(folder: Path) -> list[tuple[str, ...]]:
+        text = report.html(record.read(folder))
+        return re.findall(r"<tr class=\"beyond\"><th>(.*?)</th><td>(.*?)</td>", text)
+
+    # Half of their votes are ties and three quarters of the answers name the first picture: both
+    # are just allowed.
+    assert marked(whole) == []
+
+    def first(rollout: Rollout) -> Rollout:
+        votes = [vote.model_copy(update={"second": "A", "value": 0.5}) for vote in rollout.votes]
+        return rollout.model_copy(update={"votes": tuple(votes)})
+
+    biased = fake_run.make(tmp_path / "biased", steps=4, change=first)
+    assert marked(biased) == [
+        ("Ties: the two orders disagree", "100 %"),
+        ("Answers that name the first picture", "100 %"),
+    ]
+
+
+def test_the_curve_has_a_band_about_the_mean_of_the_steps_around(whole: Path) -> None:
+    found = record.read(whole)
+    steps = {n: [entry.rollout for entry in each] for n, each in found.by_step().items()}
+    curve = figures.curve(steps)
+    near = [figures.adjusted(r) for n in range(3, 8) for r in steps[n]]
+    assert curve[5].around == pytest.approx(figures.mean(near))
+    for point in curve:
+        assert point.band is not None
+        assert point.around is not None
+        assert point.band.low <= point.around <= point.band.high
+    text = report.html(found)
+    assert text.count('class="area mean"') == 1
+    assert 'class="line mean"' in text

@@ -87,10 +87,12 @@ def test_a_clear_gain_excludes_zero_and_no_gain_does_not() -> None:
 
 
 def test_a_step_alone_borrows_from_its_neighbours() -> None:
-    by_step = bands.by_step({step: [[0.1 * step, 0.2]] for step in range(6)})
-    assert list(by_step) == list(range(6))
-    assert all(band is not None for band in by_step.values())
-    assert bands.by_step({0: [[0.5]]}) == {0: None}
+    near = bands.windows({2 * step: [[0.1 * step], []] for step in range(6)})
+    assert list(near) == [0, 2, 4, 6, 8, 10]
+    assert near[0] == [[0.0], [], [0.1], [], [0.2], []]
+    assert [group for group in near[6] if group] == [[0.1 * n] for n in range(1, 6)]
+    assert all(bands.of_mean(groups) is not None for groups in near.values())
+    assert bands.of_mean(bands.windows({0: [[0.5]]})[0]) is None
 
 
 # Alarms.
