@@ -206,6 +206,18 @@ REFUSALS: list[tuple[Any, str]] = [
         "trainer.grpo.vllm_importance_sampling_correction to false.",
     ),
     (
+        {
+            "trainer": {
+                "engine": "vllm",
+                "vllm": SERVER,
+                "sampling": {"topP": 1.0, "topK": 0, "logitBias": {"e": 0.5}},
+            }
+        },
+        "spec.trainer.sampling.logitBias.e=0.5: a bias with engine=vllm and the sequence_mask "
+        "correction ruins the loss. Leave logitBias out, or set "
+        "trainer.grpo.vllm_importance_sampling_correction to false.",
+    ),
+    (
         {"judge": {"backend": "none"}, "recipe": {"weights": {"gate": 0.7, "judge": 0.3}}},
         "spec.judge.backend=none: recipe.weights.judge=0.3 needs a judge. "
         "Set backend to embedded or openai, or the weight to 0.",
@@ -371,6 +383,7 @@ SOUND: list[Any] = [
         "trainer": {
             "engine": "vllm",
             "vllm": SERVER,
+            "sampling": {"logitBias": {"e": 0.5}},
             "grpo": {"vllm_importance_sampling_correction": False},
         }
     },

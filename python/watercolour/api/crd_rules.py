@@ -227,6 +227,14 @@ def _sampling() -> Iterator[Rule]:
             f"to 0, or trainer.grpo.{correction} to false.",
             f".trainer.sampling.{field}",
         )
+    biases = "self.trainer.sampling.logitBias"
+    yield Rule(
+        f"{harmless} || !has({biases}) || size({biases}) == 0",
+        "spec.trainer.sampling.logitBias: a bias with engine=vllm and importance sampling "
+        "correction by the sequence ruins the loss. Leave logitBias out, or set "
+        f"trainer.grpo.{correction} to false.",
+        ".trainer.sampling.logitBias",
+    )
 
 
 def _thinking() -> Rule:

@@ -177,7 +177,8 @@ def _sampling(spec: RunSpec) -> Iterator[Problem]:
     """vLLM's correction multiplies a sequence's loss by the probability mass that was kept.
 
     With truncated sampling that is about 0 for a sketch of usual length, and wildly different from
-    one rollout to the next, so the run would learn from noise.
+    one rollout to the next, so the run would learn from noise. So it is with a bias, since the
+    server tells the probabilities after it.
     """
     trainer = spec.trainer
     sampling = decoding(trainer.sampling, builtin=spec.model.id.startswith(BUILTIN))
@@ -193,6 +194,14 @@ def _sampling(spec: RunSpec) -> Iterator[Problem]:
         yield Problem("trainer.sampling.topP", sampling.top_p, fault, remedy)
     if sampling.top_k > 0:
         yield Problem("trainer.sampling.topK", sampling.top_k, fault, remedy)
+    for text, bias in trainer.sampling.logit_bias.items():
+        yield Problem(
+            f"trainer.sampling.logitBias.{text}",
+            bias,
+            f"a bias with engine=vllm and the {mode} correction ruins the loss",
+            "Leave logitBias out, or set trainer.grpo.vllm_importance_sampling_correction to "
+            "false.",
+        )
 
 
 def _renderers(spec: RunSpec) -> Iterator[Problem]:

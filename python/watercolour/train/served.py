@@ -100,6 +100,7 @@ class Server:
                 "top_p": drawn.top_p,
                 "top_k": drawn.top_k or -1,
                 "seed": seed,
+                "logit_bias": {str(token): value for token, value in drawn.bias},
                 "logprobs": 0,
                 "stop_token_ids": sorted(self.ends),
                 "return_token_ids": True,

@@ -63,6 +63,7 @@ def test_static_logits_equal_the_models_at_every_position(adapted: Any) -> None:
     [
         Decoding(max_completion_tokens=24, top_k=1),
         Decoding(max_completion_tokens=24, temperature=0.7, top_p=0.9, top_k=15),
+        Decoding(max_completion_tokens=24, temperature=0.7, bias=((40, 4.0), (7, -100.0))),
     ],
 )
 def test_engines_write_the_same_rows(adapted: Any, sampling: Decoding) -> None:
@@ -73,6 +74,32 @@ def test_engines_write_the_same_rows(adapted: Any, sampling: Decoding) -> None:
     assert [row.tokens for row in rows["static"]] == [row.tokens for row in rows["transformers"]]
     for ours, theirs in zip(rows["static"], rows["transformers"], strict=True):
         assert ours.log_probabilities == pytest.approx(theirs.log_probabilities, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["static", "transformers"])
+@pytest.mark.parametrize("bias", [-100.0, -1.5, 3.0])
+def test_a_biased_token_is_drawn_as_often_as_its_bias_says(
+    adapted: Any, name: str, bias: float
+) -> None:
+    """And the log-probabilities are the policy's own, so that a correction's weights are 1."""
+    with torch.no_grad():
+        logits = adapted(torch.tensor([PROMPTS[0]])).logits[0, -1].float()
+    # A cool policy has tokens that are drawn neither nearly always nor nearly never.
+    logits, warmth = logits / 0.4, 0.4
+    token = int(logits.argmax())
+    moved = logits.clone()
+    moved[token] += bias / warmth
+    expected = float(moved.softmax(-1)[token])
+    sampling = Decoding(max_completion_tokens=1, temperature=warmth, bias=((token, bias),))
+    _, engine = engines.build(name, adapted, sampling, END, pad=0)
+    rows = engine([PROMPTS[0]] * 400, list(range(400)), silent, on)
+    share = sum(row.tokens == (token,) for row in rows) / len(rows)
+    assert abs(expected - float(logits.softmax(-1)[token])) > 0.15
+    assert share == pytest.approx(expected, abs=4 * (0.25 / len(rows)) ** 0.5)
+    own = logits.log_softmax(-1)
+    assert [row.log_probabilities[0] for row in rows] == pytest.approx(
+        [float(own[row.tokens[0]]) for row in rows], abs=1e-3
+    )
 
 
 def test_greedy_rows_are_those_of_plain_generate(adapted: Any) -> None:

@@ -60,7 +60,11 @@ class Vllm:
 
     def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
         drawn = Decoding(
-            body["max_tokens"], body["temperature"], body["top_p"], max(0, body["top_k"])
+            body["max_tokens"],
+            body["temperature"],
+            body["top_p"],
+            max(0, body["top_k"]),
+            tuple((int(token), bias) for token, bias in body["logit_bias"].items()),
         )
         ends = frozenset(body["stop_token_ids"])
         _, engine = engines.build("static", self.loaded[body["model"]], drawn, ends, pad=self.end)
@@ -124,6 +128,30 @@ def test_a_run_by_a_server_is_the_run_by_the_trainers_own_engine(
     left = tmp_path / "served" / served.FOLDER
     assert [path.name for path in left.iterdir()] == ["rank0-3"]
     assert len({body["seed"] for path, body in vllm.calls if path == "/v1/completions"}) == 24
+
+
+def test_a_server_is_told_the_bias_and_draws_by_it(
+    wanted: Make, vllm: Vllm, reader: Any, tmp_path: Path
+) -> None:
+    def completions(name: str, bias: dict[str, float], **trainer: Any) -> list[str]:
+        drawn = {"maxCompletionTokens": 60, "topP": 1.0, "topK": 0, "logitBias": bias}
+        run, stage = wanted(steps=1, sampling=drawn, **trainer), Stage()
+        session.run(run, tmp_path / name, stage, Progress("t", 1), lambda: False, resume=False)
+        return sorted(rollout.completion for rollout in stage.seen)
+
+    free = "".join(completions("free", {}))
+    # A character that is one token, and part of no other.
+    texts = [reader.decode([token]) for token in range(len(reader))]
+    banned = next(c for c in sorted(set(free)) if c in texts and sum(c in t for t in texts) == 1)
+    bias = {banned: -100.0}
+    server: dict[str, Any] = {
+        "engine": "vllm",
+        "vllm": {"endpoint": vllm.url},
+        "grpo": {"vllm_importance_sampling_correction": False},
+    }
+    assert banned not in "".join(completions("served", bias, **server))
+    sent = [body["logit_bias"] for path, body in vllm.calls if path == "/v1/completions"]
+    assert sent == [{str(texts.index(banned)): -100.0}] * 8
 
 
 def test_a_server_that_is_away_or_refuses_ends_the_run_with_its_own_words(
