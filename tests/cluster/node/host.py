@@ -14,13 +14,14 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from tests.cluster.ground import processes
-from tests.cluster.node.place import CGROUP, COVERED, LOCK, RUNNING, Place
+from tests.cluster.node.place import CGROUP, COVERED, LINK, LOCK, RUNNING, Place
 
 KEPT_SETTINGS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
 
@@ -90,6 +91,9 @@ def clean(place: Place, before: dict[str, str]) -> None:
     """Remove what a dead node has left; its images stay."""
     for hierarchy in hierarchies():
         _remove_group(hierarchy / CGROUP)
+    # The kernel takes a dead namespace's end of the wire away when it comes to it.
+    if (Path("/sys/class/net") / LINK).exists():
+        subprocess.run(["ip", "link", "delete", LINK], capture_output=True, check=False)
     for name, value in before.items():
         _setting(name).write_text(value)
     _remove(place.life)
