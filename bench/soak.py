@@ -98,7 +98,7 @@ class Look:
     """What the renderer holds at one moment."""
 
     jobs: int
-    processes: int
+    kinds: Counter[str]  # its processes by what Chromium calls them
     descriptors: int
     files: int
     worker_bytes: int
@@ -126,7 +126,7 @@ def look(pid: int, jobs: int, folder: Path) -> Look:
     resident = [procfs.resident_bytes(each) or 0 for each in [pid, *family]]
     return Look(
         jobs=jobs,
-        processes=len(family),
+        kinds=Counter(filter(None, map(procfs.kind, family))),
         descriptors=len(os.listdir(f"/proc/{pid}/fd")),
         files=sum(1 for _ in folder.glob("*")),
         worker_bytes=resident[0],
@@ -216,7 +216,7 @@ async def soak(url: str, pid: int, folder: Path, renders: int, slots: int) -> Ac
                 print(
                     f"{done:5}  {time.monotonic() - began:7.0f} s   worker "
                     f"{now.worker_bytes / 2**20:6.1f} MiB   all {now.tree_bytes / 2**20:6.0f} MiB  "
-                    f"{now.processes:3} processes   {now.descriptors:3} descriptors",
+                    f"{now.kinds.total():3} processes   {now.descriptors:3} descriptors",
                     flush=True,
                 )
 
@@ -281,6 +281,21 @@ def base_of(looks: list[Look]) -> float:
     return statistics.median(one.worker_bytes for one in nearest)
 
 
+def leaked_kinds(looks: list[Look]) -> Counter[str]:
+    """Processes of each kind beyond the most that one look of the beginning found.
+
+    A browser starts some of its helpers when it first needs them, and may be replacing a page at
+    any moment: the end is the least that the last five looks have in common.
+    """
+    until = min(2 * BASE, looks[-1].jobs // 2)
+    early = [one.kinds for one in looks if one.jobs <= until]
+    late = [one.kinds for one in looks[-5:]]
+    kinds = {kind for one in late for kind in one}
+    return +Counter(
+        {kind: min(one[kind] for one in late) - max(one[kind] for one in early) for kind in kinds}
+    )
+
+
 def main() -> int:
     """Run, print the table and the line of JSON."""
     parser = argparse.ArgumentParser(description="Paint for long and see what leaks.")
@@ -294,7 +309,7 @@ def main() -> int:
     base = base_of(account.looks)
     end = statistics.median(one.worker_bytes for one in account.looks[-5:])
     leaked = {
-        "processes": max(0, last.processes - first.processes),
+        "processes": leaked_kinds(account.looks).total(),
         "descriptors": max(0, last.descriptors - first.descriptors),
         "files": max(0, last.files - first.files),
         "processes_after_the_end": outlived,
@@ -306,6 +321,7 @@ def main() -> int:
     for name, count in leaked.items():
         print(f"{count:6}  leaked {name.replace('_', ' ')}")
     print(f"{base / 2**20:6.1f} MiB of the worker at the base, {end / 2**20:.1f} MiB at the end")
+    print(f"       processes at first {dict(first.kinds)}, at the end {dict(last.kinds)}")
     for wrong in account.wrong[:20]:
         print(f"        wrong: {wrong}")
     print(
