@@ -23,10 +23,8 @@ from pathlib import Path
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
 
 SUITE = "bookworm"
-#: Without usr-is-merged its sibling comes, and the whole of Perl with it; it comes only to a root
-#: that is merged already.
-PACKAGES = ("?essential", "usr-is-merged", "apt", "ca-certificates", "python3")
-MERGED = 'for d in bin lib lib64 sbin; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
+#: Besides what Debian calls required, and apt.
+PACKAGES = ("ca-certificates", "python3")
 #: What Debian's own slim images leave out too.
 LEFT_OUT = (
     "path-exclude=/usr/share/doc/*",
@@ -87,7 +85,7 @@ class Buildah:
         """
         name = f"localhost/watercolour-base:{SUITE}"
         made_from = self.store.parent / "base.made-from"
-        recipe = f"{SUITE} {PACKAGES} {MERGED} {LEFT_OUT} {TRACES} {EPOCH}"
+        recipe = f"{SUITE} {PACKAGES} {LEFT_OUT} {TRACES} {EPOCH}"
         known = made_from.read_text(encoding="utf-8") if made_from.exists() else ""
         exists = subprocess.run(
             [*self.command, "inspect", "--type=image", name], capture_output=True
@@ -109,18 +107,15 @@ class Buildah:
     def _bootstrap(self, name: str) -> None:
         program("mmdebstrap")
         log = self.store.parent / "base.log"
-        # In memory where there is some: unpacking is thousands of small files.
-        place = Path("/dev/shm") if Path("/dev/shm").is_dir() else self.store.parent
-        with tempfile.TemporaryDirectory(dir=place, prefix="watercolour-base-") as scratch:
+        with tempfile.TemporaryDirectory(dir=self.store.parent, prefix=".base-") as scratch:
             archive = Path(scratch) / "base.tar"
             removed = " ".join(f'"$1"/{trace}' for trace in TRACES)
             command = [
                 "mmdebstrap",
-                "--variant=custom",
+                "--variant=minbase",
                 *(f"--include={package}" for package in PACKAGES),
                 "--dpkgopt=force-unsafe-io",
                 *(f"--dpkgopt={line}" for line in LEFT_OUT),
-                f"--setup-hook={MERGED}",
                 f"--customize-hook=rm -rf {removed}",
                 SUITE,
                 str(archive),
@@ -154,7 +149,7 @@ class Buildah:
         """
         command = [
             *self.command,
-            *("bud", "--layers", "--identity-label=false", f"--timestamp={EPOCH}"),
+            *("bud", "--layers", "--force-rm", "--identity-label=false", f"--timestamp={EPOCH}"),
             *(f"--secret={secret}" for secret in self.secrets),
             *(f"--build-arg={name}={value}" for name, value in arguments.items()),
             *(f"--label={name}={value}" for name, value in labels.items() if value),
