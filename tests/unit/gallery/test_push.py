@@ -209,8 +209,8 @@ def test_a_folder_that_holds_a_policy_is_told_by_its_last_part_alone() -> None:
         {
             "metadata": {"name": "poppies"},
             "spec": {
-                "model": {"id": "/home/anna/policy"},
-                "references": {"pool": "/home/anna/pool"},
+                "model": {"id": "/srv/anna/policy"},
+                "references": {"pool": "/srv/anna/pool"},
                 "trainer": {"resources": {"limits": {"cpu": 2}}, "lora": {"r": 4}},
             },
         }
@@ -219,4 +219,4 @@ def test_a_folder_that_holds_a_policy_is_told_by_its_last_part_alone() -> None:
     assert told["model"] == {"id": "policy"}
     assert told["references"] == {"pool": "pool"}
     assert told["trainer"] == {"lora": {"r": 4}}
-    assert "/home" not in model_card.write(run, 0, [], None)
+    assert "/srv" not in model_card.write(run, 0, [], None)
