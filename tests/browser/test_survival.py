@@ -188,3 +188,30 @@ async def test_the_browser_runs_unprivileged_in_its_own_sandbox(
     assert len(family) > 4
     assert not any(b"--no-sandbox" in command for _, command in family)
     assert 0 not in {owner for owner, _ in family}
+
+
+async def test_a_dying_graphics_process_is_never_the_sketch_s_fault(tmp_path: Path) -> None:
+    running = start(tmp_path, "--slots", "1")
+    answers: list[tuple[int, object]] = []
+    over = asyncio.Event()
+
+    async def strike() -> None:
+        # Later and later after the one before: while a page is opened, warmed, and painted on.
+        for tenths in range(24):
+            await asyncio.sleep(tenths / 10)
+            for pid in procfs.descendants(running.process.pid):
+                if procfs.kind(pid) == "gpu-process":
+                    os.kill(pid, signal.SIGKILL)
+        over.set()
+
+    try:
+        async with httpx.AsyncClient(timeout=120, base_url=running.url) as http:
+            striking = asyncio.create_task(strike())
+            while not over.is_set():
+                job = {"sketch": HONEST, "seed": len(answers), "deadline_s": 60}
+                answer = await http.post("/v1/render", json=job)
+                answers.append((answer.status_code, answer.json().get("violation")))
+            await striking
+    finally:
+        stop(running)
+    assert {status for status, _ in answers} <= {200, 503}, answers

@@ -101,6 +101,14 @@ class Page:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
+    def know_graphics(self) -> None:
+        """Take down anew which process holds the graphics, once the page has painted.
+
+        It may just have been started again, and so be unknown, when the page was opened.
+        """
+        self._meter.refresh()
+        self._graphics = self._meter.painters()
+
     async def lingers(self) -> bool:
         """Whether the graphics process goes on with what this page, now dead, has asked of it.
 
@@ -153,6 +161,8 @@ class Page:
                 Reason.BROWSER_CRASHED, "the connection to the browser broke while it painted."
             )
         self._require_graphics()
+        if result.get("graphics") is False:
+            raise _without_graphics()
         return _drawn(result, job, cpu, peak, intact=bool(self._graphics))
 
     def _require_graphics(self) -> None:

@@ -201,6 +201,7 @@ class Pool:
             raise InfrastructureError(
                 Reason.RENDERER_UNAVAILABLE, "a new page paints the warm-up sketch differently."
             )
+        page.know_graphics()
         return Slot(page, time.monotonic())
 
     async def paint(self, job: Job) -> Drawn:

@@ -86,6 +86,15 @@ const patience = (stop) => {
   return () => clearInterval(timer);
 };
 
+// Whether this page, which no sketch reaches, is given graphics now: a browser whose graphics process
+// has just died refuses them to everybody for a while, and that is not the sketch's fault.
+const hasGraphics = () => {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const there = Boolean(gl) && !gl.isContextLost();
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return there;
+};
+
 // One job in, one result out. A frame that loads a second time was navigated by its sketch.
 const paint = async (job) => {
   const frame = await prepare();
@@ -102,5 +111,5 @@ const paint = async (job) => {
   channel.port1.close();
   frame.remove();
   setTimeout(prepare, 0);
-  return result;
+  return result.fault && !result.canvas ? { ...result, graphics: hasGraphics() } : result;
 };

@@ -98,7 +98,9 @@
     }
     const lost = !own.fault && Boolean(canvas) && (canvas.lost || apply(isContextLost, canvas.gl, []));
     const { shapes, errors, unlisted, fault } = own;
-    return { shapes, errors, unlisted, timings, fault, lost, replay: fault ? null : replay, ...picture };
+    const replayed = fault ? null : replay;
+    const made = Boolean(canvas);
+    return { shapes, errors, unlisted, timings, fault, lost, canvas: made, replay: replayed, ...picture };
   };
 
   const run = (job, send) => {
