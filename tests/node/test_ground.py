@@ -9,7 +9,7 @@ import socket
 import pytest
 from tests.cluster.ground import processes
 from tests.cluster.node import cluster
-from tests.cluster.node.place import ADDRESS, DNS, OUTSIDE
+from tests.cluster.node.place import ADDRESS, DNS, OUTSIDE, Place
 from tests.node.conftest import Json, Space
 
 
@@ -135,10 +135,15 @@ def test_claim_becomes_a_disk_of_its_size(space: Space) -> None:
     assert 24 <= int(told.split()[0]) <= 32, told
 
 
-def test_daemon_that_ends_comes_back(space: Space) -> None:
-    place = space.cluster.place
-    if place is None:
-        pytest.skip("the daemons of an existing cluster are not ours to kill")
+@pytest.fixture
+def place(space: Space) -> Place:
+    """The node's folder; KUBECONFIG's cluster has none, and its daemons are not ours to kill."""
+    if space.cluster.place is None:
+        pytest.skip("the daemons of KUBECONFIG's cluster are not ours to kill")
+    return space.cluster.place
+
+
+def test_daemon_that_ends_comes_back(space: Space, place: Place) -> None:
     before = cluster.daemon(place, "kubelet")
     assert before
     os.kill(before, signal.SIGKILL)
@@ -148,10 +153,7 @@ def test_daemon_that_ends_comes_back(space: Space) -> None:
 
 
 @pytest.mark.parametrize("name", ["etcd", "kube-apiserver"])
-def test_control_plane_comes_back_with_its_objects(space: Space, name: str) -> None:
-    place = space.cluster.place
-    if place is None:
-        pytest.skip("the daemons of an existing cluster are not ours to kill")
+def test_control_plane_comes_back_with_its_objects(space: Space, place: Place, name: str) -> None:
     asker = client(space)
     before = cluster.daemon(place, name)
     assert before
