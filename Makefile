@@ -24,8 +24,8 @@ test:  ## Everything that proves the code: lint, types, layers; unit, browser an
 	@.venv/bin/pytest
 
 lint: setup  ## Style, types and layers
-	@.venv/bin/ruff check python operator tests bench
-	@.venv/bin/ruff format --check python operator tests bench
+	@.venv/bin/ruff check python operator scripts tests bench
+	@.venv/bin/ruff format --check python operator scripts tests bench
 	@.venv/bin/pyright
 	@.venv/bin/lint-imports
 
