@@ -24,7 +24,9 @@ EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
 
 SUITE = "bookworm"
 #: Besides what Debian calls required, and apt.
-PACKAGES = ("ca-certificates", "python3")
+PACKAGES = ("ca-certificates", "python3", "usr-is-merged")
+#: What only merges /usr, which a new system has merged, and all of Perl, which only that wants whole.
+UNWANTED = ("usrmerge", "perl", "^libperl5", "^perl-modules-")
 #: What Debian's own slim images leave out too.
 LEFT_OUT = (
     "path-exclude=/usr/share/doc/*",
@@ -85,7 +87,7 @@ class Buildah:
         """
         name = f"localhost/watercolour-base:{SUITE}"
         made_from = self.store.parent / "base.made-from"
-        recipe = f"{SUITE} {PACKAGES} {LEFT_OUT} {TRACES} {EPOCH}"
+        recipe = f"{SUITE} {PACKAGES} {UNWANTED} {LEFT_OUT} {TRACES} {EPOCH}"
         known = made_from.read_text(encoding="utf-8") if made_from.exists() else ""
         exists = subprocess.run(
             [*self.command, "inspect", "--type=image", name], capture_output=True
@@ -109,6 +111,7 @@ class Buildah:
         log = self.store.parent / "base.log"
         with tempfile.TemporaryDirectory(dir=self.store.parent, prefix=".base-") as scratch:
             archive = Path(scratch) / "base.tar"
+            purge = " ".join(f"'{package}'" for package in UNWANTED)
             removed = " ".join(f'"$1"/{trace}' for trace in TRACES)
             command = [
                 "mmdebstrap",
@@ -116,6 +119,7 @@ class Buildah:
                 *(f"--include={package}" for package in PACKAGES),
                 "--dpkgopt=force-unsafe-io",
                 *(f"--dpkgopt={line}" for line in LEFT_OUT),
+                f'--customize-hook=chroot "$1" apt-get purge -qy --auto-remove {purge}',
                 f"--customize-hook=rm -rf {removed}",
                 SUITE,
                 str(archive),
