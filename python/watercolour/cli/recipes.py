@@ -1,4 +1,4 @@
-"""Commands on recipes: list, show, terms, explain."""
+"""Commands on recipes: list, show and terms; explain has a module of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import click
 from watercolour.cli import root
 
 if TYPE_CHECKING:
-    from watercolour.api.rollout import Rollout
-    from watercolour.gallery.record import Entry, RunRecord
+    from watercolour.gallery.stored import Stored
     from watercolour.reward.recipe import Recipe
 
 #: Files that hold a recipe, by their ends.
@@ -155,138 +154,20 @@ def resolved(named: str) -> Recipe:
     return recipes.get(spec.Recipe.model_validate(fields(named)))
 
 
-@recipe.command("explain")
-@click.argument("painting", type=click.Path(path_type=Path))
-@click.option("--recipe", "name", help="Another recipe, or its file; the run's own if unset.")
-@root.as_json
-def recipe_explain(painting: Path, name: str | None, json_: bool) -> None:
-    """Say term by term how the reward of a PAINTING (or sketch) of a run came about.
-
-    \b
-    watercolour recipe explain runs/peony/paintings/00042/3.png
-    watercolour recipe explain runs/peony/paintings/00042/3.js --recipe judge-led
-    """
-    from dataclasses import asdict
-
-    from watercolour.gallery import record
-    from watercolour.reward import explain
-
-    folder, place = _run_of(painting)
-    found = record.read(folder)
-    entry = _entry(found, place)
-    used = _recipe(found, name)
-    rollout = _filled(found, used, entry) if name else entry.rollout
-    parts = explain.parts(used, rollout)
-    reward = explain.reward(used, rollout)
-    if json_:
-        ids = {key: getattr(rollout, key) for key in ("step", "group", "index", "subject", "seed")}
-        terms = [asdict(part) for part in parts]
-        kept = {"reward": reward, "reward_of_the_run": rollout.reward}
-        root.print_json({**ids, "recipe": used.name, "terms": terms, **kept})
-        return
-    click.echo(
-        f"{rollout.subject}; step {rollout.step}, group {rollout.group}, member {rollout.index}; "
-        f"recipe {used.name}\n"
-    )
-    click.echo(f"  {'term':20} {'value':>6} {'weight':>7} {'adds':>6}")
-    for part in parts:
-        if part.weight or part.words:
-            value, adds = _number(part.value), _number(part.adds)
-            line = f"  {part.term:20} {value:>6} {part.weight:>7.3g} {adds:>6}   {part.words}"
-            click.echo(line.rstrip())
-    click.echo(f"\n  {'reward':20} {'':6} {'':7} {_number(reward):>6}   {_verdict(entry, reward)}")
-
-
-def _filled(found: RunRecord, used: Recipe, entry: Entry) -> Rollout:
-    """The rollout with the terms of another recipe, as far as sketch and painting show them."""
-    from watercolour.gallery import stored
-
-    def member(one: Entry) -> tuple[Rollout, Path | None]:
-        return one.rollout, found.folder / one.painting if one.painting else None
-
-    ids = (entry.rollout.step, entry.rollout.group)
-    others = [
-        member(other)
-        for other in found.entries
-        if (other.rollout.step, other.rollout.group) == ids and other is not entry
-    ]
-    return stored.filled(used, member(entry), others)
-
-
-def _run_of(painting: Path) -> tuple[Path, str]:
-    """The run's folder, and the path below it, of a painting or its sketch.
+def of_stored(found: Stored, name: str | None) -> Recipe | None:
+    """The named recipe, or the one that stored rollouts were rewarded by; None if nobody says.
 
     Raises:
-        InputError: it does not lie in a run.
+        InputError: there is no such recipe, or its file breaks a rule.
     """
-    from watercolour.api.errors import InputError
-    from watercolour.api.reasons import Reason
-
-    whole = painting.absolute()
-    for folder in whole.parents:
-        if (folder / "run.yaml").is_file():
-            return folder, whole.relative_to(folder).as_posix()
-    raise InputError(
-        Reason.INVALID_INPUT,
-        f"{painting}: lies in no run's folder.",
-        remedy="Name a file like runs/NAME/paintings/00042/3.png.",
-        field="painting",
-        value=str(painting),
-    )
-
-
-def _entry(found: RunRecord, place: str) -> Entry:
-    """The rollout whose painting or sketch lies there.
-
-    Raises:
-        InputError: no rollout's does.
-    """
-    from watercolour.api.errors import InputError
-    from watercolour.api.reasons import Reason
-
-    stem = place.rpartition(".")[0]
-    for entry in found.entries:
-        if any(path and path.rpartition(".")[0] == stem for path in (entry.painting, entry.sketch)):
-            return entry
-    raise InputError(
-        Reason.INVALID_INPUT,
-        f"{place}: no rollout of {found.name} has it.",
-        remedy=f"Choose one of {found.folder / 'paintings'}.",
-        field="painting",
-        value=place,
-    )
-
-
-def _recipe(found: RunRecord, name: str | None) -> Recipe:
-    """The named recipe, or the run's own."""
     from watercolour.api import spec
     from watercolour.reward import recipes
 
-    if name:
+    if name is not None:
         return resolved(name)
+    if not found.recipe:
+        return None
     # Only what is needed: a run of another version may have other fields besides.
-    own = (found.spec.get("spec") or {}).get("recipe") or {}
     known = {info.alias or field for field, info in spec.Recipe.model_fields.items()}
-    kept = {key: own[key] for key in own if key in known and own[key] is not None}
+    kept = {key: value for key, value in found.recipe.items() if key in known and value is not None}
     return recipes.get(spec.Recipe.model_validate(kept))
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _verdict(entry: Entry, reward: float | None) -> str:
-    """What there is to say about the sum."""
-    rollout = entry.rollout
-    said: list[str] = []
-    if rollout.unscored_reason is not None:
-        said.append(f"unscored: {rollout.unscored_reason}: {rollout.unscored_detail}")
-    elif rollout.gate_passed is False:
-        said.append("refused by the gate")
-    elif reward is not None and rollout.reward is not None and abs(reward - rollout.reward) > 1e-9:
-        said.append(f"the run gave {rollout.reward:.3f}")
-    elif rollout.reward_adjusted is not None and rollout.reward_adjusted != rollout.reward:
-        said.append(f"adjusted for the draw {rollout.reward_adjusted:.3f}")
-    if rollout.advantage is not None:
-        said.append(f"advantage {rollout.advantage:+.3f}")
-    return ", ".join(said)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from watercolour.gallery.stored import Stored
     from watercolour.reward.bands import Band
     from watercolour.reward.gain import Decomposition
-    from watercolour.reward.recipe import Recipe
 
 
 @root.cli.command()
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 def recompute(rollouts: Path, name: str | None, bad: float, json_: bool) -> None:
     """Reward stored ROLLOUTS again, and split their gain into fewer bad and better good.
 
-    ROLLOUTS is a run (its folder or its name), one of its parquet files, or a table in the columns
-    of the published rollouts.
+    ROLLOUTS is a run (its folder or its name), one of its parquet files, the same as JSON, or a
+    table in the columns of the published rollouts.
 
     \b
     watercolour recompute runs/peony
@@ -72,10 +71,11 @@ def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[li
     The rows of a published table lack terms, but have a reward: it stands where the recipe is the
     one that made it.
     """
+    from watercolour.cli import recipes
     from watercolour.gallery import stored
     from watercolour.reward import explain
 
-    recipe = _recipe(found, name)
+    recipe = recipes.of_stored(found, name)
     members = [(rollout, found.paintings.get(n)) for n, rollout in enumerate(found.rollouts)]
     groups_of: dict[tuple[int, int], list[int]] = {}
     for place, (rollout, _) in enumerate(members):
@@ -95,24 +95,6 @@ def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[li
             group.append(value)
     said = recipe.name if recipe is not None else "their own rewards"
     return said, {step: list(groups.values()) for step, groups in rewards.items()}
-
-
-def _recipe(found: Stored, name: str | None) -> Recipe | None:
-    """The named recipe, or their own; None where nobody says which that was."""
-    from watercolour.api import spec
-    from watercolour.cli import recipes as named
-    from watercolour.reward import recipes
-
-    if name is not None:
-        return named.resolved(name)
-    if not found.recipe:
-        return None
-    # Only what is needed: a run of another version may have other fields besides.
-    known = {info.alias or field for field, info in spec.Recipe.model_fields.items()}
-    fields = {
-        key: value for key, value in found.recipe.items() if key in known and value is not None
-    }
-    return recipes.get(spec.Recipe.model_validate(fields))
 
 
 def _show(split: Decomposition, sure: Band | None, bad: float) -> None:

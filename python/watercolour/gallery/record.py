@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
+from watercolour.api.spec import Recipe
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,22 @@ def read(folder: Path) -> RunRecord:
         metrics=tuple(_metrics(folder / "metrics.csv", damaged)),
         damaged=tuple(damaged),
     )
+
+
+def spec_of(folder: Path) -> Mapping[str, Any]:
+    """What stands in a run's ``run.yaml``; empty without one, or with one that is no YAML."""
+    return _mapping(_text(folder / "run.yaml"))
+
+
+def recipe_of(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of ``spec.recipe``, those of the default where a run names none.
+
+    Args:
+        spec: what stands in ``run.yaml``; without any nobody knows, and there are no fields.
+    """
+    if not spec:
+        return {}
+    return (spec.get("spec") or {}).get("recipe") or {"name": Recipe().name}
 
 
 def _not_a_run(folder: Path, cause: str, remedy: str) -> InputError:

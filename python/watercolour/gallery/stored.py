@@ -5,10 +5,14 @@ The published tables (``watercolour-rollouts-*``) have one row a rollout with ``
 They keep the reward and not its terms. Where the judge had no weight the quality follows from the
 reward, the one term that is left; otherwise quality and judge stay unknown, and only the recipe of
 the run itself has a reward for such a row. Terms in columns of their own are taken as they are.
+
+A rollout may also stand in JSON: a file of one, of a list, or one a line. A table in a run's folder
+takes the recipe and the paintings from the run.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +27,7 @@ from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.gallery import record
+from watercolour.gallery.record import RunRecord
 from watercolour.reward import explain, terms
 from watercolour.reward.recipe import Recipe
 
@@ -37,7 +42,8 @@ TOLD = {
     "judge": ("judge", "judge_score"),
     "pigment": ("pigment",),
 }
-
+#: The record's fields that are maps; a table that is written out as JSON has them as pairs.
+MAPS = ("terms", "weights", "marks", "timings", "versions")
 
 #: A rollout, and where its painting lies.
 Member = tuple[Rollout, Path | None]
@@ -63,7 +69,7 @@ class Stored:
 
 
 def read(path: Path) -> Stored:
-    """Rollouts of a run's folder, or of a parquet or JSON-lines file.
+    """Rollouts of a run's folder, or of a parquet, JSON or JSON-lines file.
 
     Raises:
         InputError: there is nothing at that path, or nothing that can be read as rollouts.
@@ -74,61 +80,96 @@ def read(path: Path) -> Stored:
             raise _unreadable(path, "it holds neither a run nor a table")
         return _table(path, [row for file in files for row in _rows(file)])
     if path.is_dir():
-        found = record.read(path)
-        own = (found.spec.get("spec") or {}).get("recipe") or {}
-        files = {
-            place: found.folder / entry.painting
-            for place, entry in enumerate(found.entries)
-            if entry.painting
-        }
-        return Stored(found.name, tuple(entry.rollout for entry in found.entries), own, {}, files)
+        return of_run(record.read(path))
     if not path.exists():
         raise _unreadable(path, "there is no such file or folder")
     return _table(path, list(_rows(path)))
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def of_run(found: RunRecord) -> Stored:
+    """The rollouts of a run that was read."""
+    files = {
+        place: found.folder / entry.painting
+        for place, entry in enumerate(found.entries)
+        if entry.painting
+    }
+    rollouts = tuple(entry.rollout for entry in found.entries)
+    return Stored(found.name, rollouts, record.recipe_of(found.spec), {}, files)
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        if path.suffix == ".jsonl":
-            for line in path.read_text(encoding="utf-8").splitlines():
-                yield json.loads(line)
+        if path.suffix in (".json", ".jsonl"):
+            yield from _json_rows(path)
             return
         # Pictures are most of a table, and nobody looks at them here.
         names = [name for name in pq.read_schema(path).names if name != "image"]
         yield from pq.read_table(path, columns=names).to_pylist(maps_as_pydicts="strict")
-    except (OSError, ValueError, pa.ArrowException) as error:
+    # Nesting of a hundred thousand brackets ends in a RecursionError.
+    except (OSError, ValueError, pa.ArrowException, RecursionError) as error:
         raise _unreadable(path, str(error).splitlines()[0]) from error
 
 
-def _table(path: Path, rows: list[dict[str, Any]]) -> Stored:
+def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The objects of a JSON file, of its list, or of its lines.
+
+    Raises:
+        ValueError: it is not JSON, or holds something else.
+    """
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines() if path.suffix == ".jsonl" else [text]
+    whole = [json.loads(line) for line in lines if line.strip()]
+    if path.suffix == ".json" and whole and isinstance(whole[0], list):
+        whole = whole[0]
+    for row in whole:
+        if not isinstance(row, dict):
+            raise ValueError(f"it holds a JSON {type(row).__name__}, must hold objects")
+        yield row
+
+
+def _table(path: Path, rows: list[Mapping[str, Any]]) -> Stored:
     if not rows:
         raise _unreadable(path, "it has no rows")
     ours = "gate_passed" in rows[0] and "terms" in rows[0]
     try:
-        if ours:
-            fields = Rollout.model_fields
-            rollouts = [
-                Rollout.model_validate({k: v for k, v in row.items() if k in fields})
-                for row in rows
-            ]
-            return Stored(path.stem, _ordered(rollouts), {}, {}, {})
-        rollouts = [published(row) for row in rows]
+        rollouts = [(_own if ours else published)(row) for row in rows]
     except (ValidationError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(
             path, f"its columns are neither ours nor the published ones ({error!r:.200})"
         ) from error
     ordered = _ordered(rollouts)
+    run = next((at for at in path.absolute().parents if (at / "run.yaml").is_file()), None)
+    folder = run if ours and run else path if path.is_dir() else path.parent
+    column = "painting_file" if ours else "file_name"
+    places = {(one.step, one.group, one.index): place for place, one in enumerate(ordered)}
+    files = {
+        places[rollout.step, rollout.group, rollout.index]: folder / str(row[column])
+        for row, rollout in zip(rows, rollouts, strict=True)
+        if row.get(column)
+    }
+    if ours:
+        recipe = record.recipe_of(record.spec_of(run)) if run else {}
+        return Stored(path.stem, ordered, recipe, {}, files)
     kept = {
         place: rollout.reward for place, rollout in enumerate(ordered) if rollout.reward is not None
     }
-    folder = path if path.is_dir() else path.parent
-    places = {(one.step, one.group, one.index): place for place, one in enumerate(ordered)}
-    files = {
-        places[rollout.step, rollout.group, rollout.index]: folder / str(row["file_name"])
-        for row, rollout in zip(rows, rollouts, strict=True)
-        if row.get("file_name")
-    }
     return Stored(path.stem, ordered, _weights(rows), kept, files)
+
+
+def _own(row: Mapping[str, Any]) -> Rollout:
+    """The record of a row in our own columns; a column that it does not know is passed over.
+
+    Raises:
+        TypeError, ValueError, ValidationError: a column is of another kind.
+    """
+    values = {name: value for name, value in row.items() if name in Rollout.model_fields}
+    for name in MAPS:
+        if isinstance(values.get(name), list):
+            values[name] = dict(values[name])
+    if isinstance(values.get("painting"), str):
+        # As the environment sends it.
+        values["painting"] = base64.b64decode(values["painting"], validate=True)
+    return Rollout.model_validate(values)
 
 
 def filled(recipe: Recipe, own: Member, others: Iterable[Member]) -> Rollout:
@@ -197,7 +238,7 @@ def _quality(row: Mapping[str, Any], reward: float | None, length: float | None)
     return min(1.0, max(0.0, value)) if -ROUNDING <= value <= 1 + ROUNDING else None
 
 
-def _weights(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _weights(rows: list[Mapping[str, Any]]) -> dict[str, Any]:
     """The published recipe, if all rows agree on its weights."""
     told = {(row.get("judge_weight"), row.get("hpsv3_weight")) for row in rows}
     if len(told) != 1:
@@ -214,8 +255,8 @@ def _unreadable(path: Path, cause: str) -> InputError:
     return InputError(
         Reason.INVALID_INPUT,
         f"{path}: no rollouts can be read from it: {cause}.",
-        remedy="Name a run's folder (runs/NAME), one of its rollouts/*.parquet, or a table with "
-        "step, reward, code, judge_weight and hpsv3_weight.",
+        remedy="Name a run's folder (runs/NAME), one of its rollouts/*.parquet, the same as JSON, "
+        "or a table with step, reward, code, judge_weight and hpsv3_weight.",
         field="rollouts",
         value=str(path),
     )

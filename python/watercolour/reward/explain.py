@@ -7,6 +7,7 @@ one rule there is (:mod:`watercolour.reward.recipe`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,6 +94,18 @@ def filled(recipe: Recipe, rollout: Rollout, others: Sequence[Rollout] = ()) -> 
             # Said by the lack of a value; the run itself goes on without it, too.
             found[term] = None
     return rollout.model_copy(update={"terms": found})
+
+
+def carried(rollout: Rollout) -> Recipe | None:
+    """The weights that a rollout carries as a recipe; None unless they make its reward."""
+    if rollout.reward is None or not rollout.weights:
+        return None
+    for signed in (False, True):
+        own = Recipe("its own weights", rollout.weights, failed_gate=rollout.reward, signed=signed)
+        made = reward(own, rollout)
+        if made is not None and math.isclose(made, rollout.reward, abs_tol=1e-9):
+            return own
+    return None
 
 
 def reward(recipe: Recipe, rollout: Rollout) -> float | None:

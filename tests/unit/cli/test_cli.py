@@ -288,6 +288,106 @@ def test_a_paintings_reward_is_explained_term_by_term(call: Call, tmp_path: Path
     assert found["reward_of_the_run"] == entry.rollout.reward
 
 
+def test_a_rollout_is_explained_from_json_and_by_its_place(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    entry = next(entry for entry in record.read(folder).entries if entry.rollout.gate_passed)
+    whole = entry.rollout
+    place = f"{whole.step}/{whole.group}/{whole.index}"
+    file = sorted((folder / "rollouts").glob("*.parquet"))[whole.step]
+    lone = tmp_path / "rollout.json"
+    lone.write_text(whole.model_dump_json(exclude={"painting"}))
+    lines = folder / "some.jsonl"
+    # A table that pandas writes out has maps as pairs.
+    fields = whole.model_dump(mode="json", exclude={"painting"})
+    fields |= {"terms": list(whole.terms.items())}
+    rows = [fields | {"index": n} for n in range(8)]
+    lines.write_text("\n".join(map(json.dumps, rows)))
+    assert entry.painting
+    by_painting = call("recipe", "explain", folder / entry.painting, "--json").json
+    assert by_painting["terms"]
+    for named in (
+        (folder, "--id", place),
+        (file, "--id", place),
+        (lines, "--id", place),
+        (lone, "--recipe", by_painting["recipe"]),
+    ):
+        assert call("recipe", "explain", "--rollout", *named, "--json").json == by_painting
+    told = call("recipe", "explain", "--rollout", folder, "--id", place).out
+    assert f"step {whole.step}, group {whole.group}, member {whole.index}" in told
+
+
+def test_a_rollout_of_no_run_is_explained_by_the_weights_that_made_its_reward(
+    call: Call, tmp_path: Path
+) -> None:
+    lone = tmp_path / "rollout.json"
+    rollout = {
+        "gate_passed": True,
+        "terms": {"gate": 1.0, "judge": 0.25, "area": None},
+        "weights": {"gate": 0.2, "judge": 0.8},
+        "reward": 0.4,
+    }
+    lone.write_text(json.dumps(rollout))
+    found = call("recipe", "explain", "--rollout", lone, "--json").json
+    assert (found["recipe"], found["reward"]) == ("its own weights", pytest.approx(0.4))
+    # What was never found out has no value, and what weighs nothing adds nothing.
+    area = next(part for part in found["terms"] if part["term"] == "area")
+    assert (area["value"], area["adds"]) == (None, 0.0)
+    signed = rollout | {"reward": 0.2 - 0.8 * 0.5}
+    lone.write_text(json.dumps(signed))
+    found = call("recipe", "explain", "--rollout", lone, "--json").json
+    judge = next(part for part in found["terms"] if part["term"] == "judge")
+    assert judge["adds"] == pytest.approx(-0.4)
+    for unknown in (rollout | {"reward": 0.9}, rollout | {"reward": None}):
+        lone.write_text(json.dumps(unknown))
+        got = call("recipe", "explain", "--rollout", lone)
+        assert got.status == 1
+        assert "--recipe" in got.err
+    # Under a recipe that needs what nobody found out there is no reward, and never a 0.
+    lone.write_text(json.dumps(rollout))
+    told = call("recipe", "explain", "--rollout", lone, "--recipe", "judge-led")
+    assert "a term has no value here; the run gave 0.400" in told.out
+
+
+def test_a_rollout_that_nobody_names_is_refused_with_what_there_is(
+    call: Call, tmp_path: Path
+) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    broken = tmp_path / "broken.json"
+    for words, status, cause in (
+        ((), 2, "Name a PAINTING or a --rollout"),
+        (("a.png", "--rollout", folder), 2, "one of the two"),
+        (("a.png", "--id", "0/0/0"), 2, "--id goes with --rollout"),
+        (("--rollout", folder), 1, "it holds 16, from 0/0/0 to 1/1/3, and nobody says which"),
+        (("--rollout", folder, "--id", "7/0/0"), 1, "7/0/0 is no rollout of it"),
+        (("--rollout", folder, "--id", "7"), 2, "is not STEP/GROUP/MEMBER"),
+        (("--rollout", folder, "--id", "-1/0/0"), 2, "is not STEP/GROUP/MEMBER"),
+        (("--rollout", broken), 1, "no such file"),
+    ):
+        got = call("recipe", "explain", *words)
+        assert got.status == status, got.err
+        assert cause in got.err
+    for text, cause in (
+        ("{", "Expecting property name"),
+        ("7", "a JSON int, must hold objects"),
+        ("[]", "it has no rows"),
+        ('{"gate_passed": true, "terms": {"gate": "much"}}', "neither ours nor the published"),
+        ("[" * 100_000, "recursion"),
+    ):
+        broken.write_text(text)
+        got = call("recipe", "explain", "--rollout", broken, "--recipe", "hps-only")
+        assert got.status == 1
+        assert cause in got.err
+
+
+def test_a_parquet_file_of_a_run_is_recomputed_by_the_run_s_own_recipe(
+    call: Call, tmp_path: Path
+) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=2)
+    file = sorted((folder / "rollouts").glob("*.parquet"))[0]
+    got = call("recompute", file, "--json").json
+    assert got["recipe"] == call("recompute", folder, "--json").json["recipe"]
+
+
 def test_a_file_that_is_no_runs_painting_is_refused(call: Call, tmp_path: Path) -> None:
     stray = tmp_path / "stray.png"
     assert "lies in no run's folder" in call("recipe", "explain", stray).err
