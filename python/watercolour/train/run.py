@@ -14,6 +14,7 @@ checkpoint, 1 the input is at fault, 3 the infrastructure is.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
 import shutil
 import signal
@@ -205,4 +206,6 @@ def train(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # A crash in native code says where in Python it came from.
+    faulthandler.enable()
+    launch.leave(main())

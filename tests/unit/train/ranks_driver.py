@@ -6,6 +6,7 @@ it is asked, a file a rank.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ from tests.unit.train.conftest import Stage
 
 from watercolour.api import load
 from watercolour.api.errors import InterruptedRun, WatercolourError
-from watercolour.train import last_words, ranks, run, session
+from watercolour.train import last_words, launch, ranks, run, session
 from watercolour.train.progress import Progress
 
 
@@ -69,4 +70,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     Path(sys.argv[sys.argv.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
-    sys.exit(main())
+    faulthandler.enable()
+    launch.leave(main())

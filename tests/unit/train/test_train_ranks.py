@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -111,6 +112,22 @@ def test_a_process_that_fails_takes_the_others_with_it_and_has_the_last_word(
     assert log.exists() == ("quietly" not in how)
     if log.exists():
         assert json.loads(log.read_text())["reason"] == "InvalidModel"
+
+
+#: Crashes, as torch's threads sometimes do, while Python is taken apart.
+CRASHES = """
+import atexit, os
+from watercolour.train import launch
+atexit.register(os.abort)
+launch.leave(5)
+"""
+
+
+@pytest.mark.parametrize(("rank", "status"), [({"RANK": "1"}, 5), ({}, -6)])
+def test_one_of_several_ends_without_taking_python_apart(rank: dict[str, str], status: int) -> None:
+    env = {**os.environ, **rank}
+    done = subprocess.run([sys.executable, "-c", CRASHES], env=env, check=False)
+    assert done.returncode == status
 
 
 def test_every_place_has_one_owner_and_neighbours_stay_together() -> None:
