@@ -25,7 +25,7 @@ GRACE_SECONDS, DRAIN_SECONDS = 30, 27
 
 #: Alive is ready: its own /readyz asks for a painting renderer, and there is none between bursts.
 PROBES = {
-    "startupProbe": pods.probe("/livez", every=1, failures=120),
+    "startupProbe": pods.startup_probe("/livez", every=1),
     "readinessProbe": pods.probe("/livez", every=5, failures=2),
     "livenessProbe": pods.probe("/livez", every=10, failures=6),
 }

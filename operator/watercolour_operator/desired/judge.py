@@ -16,7 +16,7 @@ from watercolour_operator.settings import Settings
 
 #: A server of large models may download and compile for an hour before it answers anything.
 MODEL_PROBES = {
-    "startupProbe": pods.probe("/health", every=5, failures=720),
+    "startupProbe": pods.startup_probe("/health", every=5, seconds=3600),
     "readinessProbe": pods.probe("/health", every=5, failures=2),
     "livenessProbe": pods.probe("/health", every=10, failures=6),
 }

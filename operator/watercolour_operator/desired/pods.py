@@ -6,11 +6,13 @@ the pod; there is no token to talk to the API server with. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from watercolour.api import sizes
+from watercolour.api.spec import RunSpec
 from watercolour_operator import names
 from watercolour_operator.desired import config
 from watercolour_operator.desired.run import Identity
@@ -35,6 +37,11 @@ DO_NOT_DISRUPT = {
 
 #: Bounds of shared memory, in MiB.
 LEAST_SHM_MIB, MOST_SHM_MIB = 64, 16 * 1024
+
+#: Until then a process that has not answered once is slow, not hung: a run has as long by default
+#: for its first step, so what ends a slow start is the run's deadline and no loop of restarts. The
+#: run's own figure may change while it runs, and a changed template would start its pods anew.
+STARTUP_SECONDS: int = RunSpec.model_fields["startup_deadline_seconds"].default
 
 #: Reached without a proxy, whatever else is.
 CLUSTER_HOSTS = ("localhost", "127.0.0.1", "::1", ".svc", ".cluster.local")
@@ -247,6 +254,17 @@ def probe(path: str, *, every: int, failures: int, timeout: int = 5) -> Item:
         "timeoutSeconds": timeout,
         "failureThreshold": failures,
     }
+
+
+def startup_probe(path: str, *, every: int, seconds: int = STARTUP_SECONDS) -> Item:
+    """A question over HTTP until the first good answer.
+
+    Args:
+        path: what is asked for.
+        every: seconds between two questions.
+        seconds: until a process that has not answered once counts as hung and is started again.
+    """
+    return probe(path, every=every, failures=math.ceil(seconds / every))
 
 
 def claim_volume(name: str, claim: str, *, read_only: bool = False) -> Item:

@@ -28,7 +28,7 @@ API_SERVER = "$(KUBERNETES_SERVICE_HOST):$(KUBERNETES_SERVICE_PORT)"
 #: Readiness is asked every second: a burst waits for it. One that is never ready, because it
 #: reaches what it must not reach, lives on and says so.
 PROBES = {
-    "startupProbe": pods.probe("/livez", every=1, failures=120),
+    "startupProbe": pods.startup_probe("/livez", every=1),
     "readinessProbe": pods.probe("/readyz", every=1, failures=3),
     "livenessProbe": pods.probe("/livez", every=10, failures=6),
 }

@@ -22,7 +22,7 @@ GRACE_SECONDS = 5
 
 #: It answers /livez while it loads, which may include a download.
 PROBES = {
-    "startupProbe": pods.probe("/livez", every=2, failures=150),
+    "startupProbe": pods.startup_probe("/livez", every=2),
     "readinessProbe": pods.probe("/readyz", every=2, failures=2),
     "livenessProbe": pods.probe("/livez", every=10, failures=6),
 }

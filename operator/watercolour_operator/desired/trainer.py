@@ -27,7 +27,6 @@ TRACKER_TOKEN = "TRACKIO_WRITE_TOKEN"
 #: It answers before its libraries are loaded. Only a process that is silent for five minutes is
 #: dead: one that holds the interpreter while it reads weights is not.
 PROBES = {
-    "startupProbe": pods.probe("/livez", every=2, failures=60),
     "readinessProbe": pods.probe("/readyz", every=5, failures=3),
     "livenessProbe": pods.probe("/livez", every=20, failures=15),
 }
@@ -77,7 +76,13 @@ def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
         command=("python", "-m", "watercolour.train.run"),
         args=tuple(_args(run, attempt, resume=resume)),
         resources=resources,
-        probes=PROBES,
+        # A Job is never changed, so it may have the run's own figure.
+        probes=PROBES
+        | {
+            "startupProbe": pods.startup_probe(
+                "/livez", every=2, seconds=spec.startup_deadline_seconds
+            )
+        },
         grace_seconds=GRACE_SECONDS,
         env=(*variables, *_tokens(run), *_rendezvous(run, attempt)),
         volumes=(volume, pods.claim_volume("artifacts", storage.claim_name(run))),
@@ -94,7 +99,7 @@ def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
 def _args(run: Run, attempt: int, *, resume: bool) -> Iterator[str]:
     yield from ("--spec", names.SPEC_FILE)
     yield from ("--env", services.url(identity(run, Component.ENV)))
-    yield from ("--out", storage.run_folder(run))
+    yield from ("--out", storage.run_folder(run), "--report")
     if resume:
         # The attempts before may have ended without a checkpoint.
         yield "--resume-if-any"

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from watercolour import disk
 from watercolour.api.rollout import Rollout
 from watercolour.gallery import figures
 from watercolour.gallery.chart import Area, Line, Span, draw
@@ -54,9 +55,7 @@ class StepRow:
 def write(record: RunRecord) -> Path:
     """Write ``report.html`` into the run's folder; return its path."""
     path = record.folder / "report.html"
-    part = path.with_name(".report.html.part")
-    part.write_text(html(record), encoding="utf-8")
-    part.replace(path)
+    disk.write_text(path, html(record))
     return path
 
 

@@ -25,7 +25,7 @@ CLOSING_SECONDS, STOPPED_SECONDS = 300.0, 30.0
 
 @dataclass(frozen=True)
 class Companion:
-    """A process that follows a run's folder until its standard input ends."""
+    """A process that reads a run's folder, and ends soon after its standard input has ended."""
 
     module: str
     secrets: frozenset[str]
@@ -33,6 +33,8 @@ class Companion:
 
 TRACKER = Companion("watercolour.train.track", frozenset({"TRACKIO_WRITE_TOKEN"}))
 PUSHER = Companion("watercolour.gallery.push", frozenset({"HF_TOKEN", "WATERCOLOUR_PUSH_TOKEN"}))
+#: Starts when the others are to end: it shows what there is then.
+REPORTER = Companion("watercolour.gallery.closing", frozenset())
 
 
 def wanted(spec: RunSpec) -> list[Companion]:
@@ -42,7 +44,9 @@ def wanted(spec: RunSpec) -> list[Companion]:
 
 
 @contextmanager
-def beside(spec: RunSpec, spec_file: Path, out: Path, *, anew: bool) -> Generator[None]:
+def beside(
+    spec: RunSpec, spec_file: Path, out: Path, *, anew: bool, report: bool = False
+) -> Generator[None]:
     """Keep them beside the block.
 
     Args:
@@ -50,6 +54,7 @@ def beside(spec: RunSpec, spec_file: Path, out: Path, *, anew: bool) -> Generato
         spec_file: the file that it came from.
         out: the run's folder.
         anew: this is no attempt that goes on from another.
+        report: leave report.html in the folder, however the block ends.
     """
     words = ["--spec", str(spec_file), "--out", str(out), *(["--anew"] if anew else [])]
     running = [_start(companion, words, os.environ) for companion in wanted(spec)]
@@ -58,7 +63,17 @@ def beside(spec: RunSpec, spec_file: Path, out: Path, *, anew: bool) -> Generato
         yield
         seconds = CLOSING_SECONDS
     finally:
+        if report:
+            running += _last(out)
         _close(running, seconds)
+
+
+def _last(out: Path) -> list[subprocess.Popen[bytes]]:
+    try:
+        return [_start(REPORTER, ["--out", str(out)], os.environ)]
+    except OSError as error:
+        log.warning("no report: %s", error)
+        return []
 
 
 def _start(

@@ -120,6 +120,9 @@ def _parser() -> argparse.ArgumentParser:
         help="remove what an attempt before has left in the folder, and begin",
     )
     parser.add_argument(
+        "--report", action="store_true", help="leave report.html in the run's folder at the end"
+    )
+    parser.add_argument(
         "--termination-log",
         type=Path,
         metavar="FILE",
@@ -181,7 +184,9 @@ def train(
     spec, resumes = wanted.spec, args.resume or args.resume_if_any
     with ranks.joined() as own, ExitStack() as beside:
         if own.first:
-            beside.enter_context(companions.beside(spec, args.spec, args.out, anew=not resumes))
+            beside.enter_context(
+                companions.beside(spec, args.spec, args.out, anew=not resumes, report=args.report)
+            )
         # The environment counts the sessions of all together.
         most = max(spec.trainer.rollouts_per_step, spec.trainer.guards.probes)
         sessions = -(-most // own.size)

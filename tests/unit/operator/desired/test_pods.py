@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.operator.desired.made import PUBLISHED, build, container, pod, templates, variables
 
+from watercolour.api import load
 from watercolour.api.rules import quantity
 from watercolour_operator.settings import Settings
 
@@ -70,6 +71,26 @@ def test_probes_ask_the_port_that_the_container_names(name: str) -> None:
     for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert item[kind]["httpGet"]["port"] == port["name"] == "http"
     assert str(port["containerPort"]) in item["args"]
+
+
+def allowed(item: dict[str, Any]) -> int:
+    """Seconds that a container may take until its first answer."""
+    probe = item["startupProbe"]
+    return probe["periodSeconds"] * probe["failureThreshold"]
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_slow_start_is_ended_by_the_runs_deadline_and_no_sooner(name: str) -> None:
+    default = load.from_dict({"metadata": {"name": "plain"}}).spec.startup_deadline_seconds
+    assert allowed(PODS[name]["spec"]["containers"][0]) >= default
+
+
+def test_another_deadline_is_the_next_trainers_and_starts_nothing_anew() -> None:
+    later = dict(templates(build({**PUBLISHED, **GPU, "startupDeadlineSeconds": 7200})))
+    trainer = later.pop("peonies-trainer-1")
+    assert allowed(trainer["spec"]["containers"][0]) >= 7200
+    assert later == {name: PODS[name] for name in later}
+    assert later
 
 
 def test_who_has_a_gpu_tolerates_its_taint_and_nobody_else_does() -> None:

@@ -48,6 +48,7 @@ def test_the_command_line_is_one_that_the_trainer_reads() -> None:
     args = run._parser().parse_args(found["args"])  # pyright: ignore[reportPrivateUsage]
     assert (args.env, str(args.out)) == ("http://peonies-env:8000", "/artifacts/runs/peonies")
     assert (args.host, args.port, args.resume_if_any) == ("0.0.0.0", 8000, True)
+    assert args.report
 
 
 def test_a_queue_gets_a_suspended_job_and_nobody_else_does() -> None:
