@@ -23,8 +23,12 @@ class Right(NamedTuple):
 
 
 MADE = ("get", "list", "watch", "create", "patch", "delete")
-#: Pods are made by Deployments and Jobs.
-POD_VERBS = ("list", "watch", "patch", "delete")
+#: What differs: pods are made by Deployments and Jobs, and a claim, which holds files, is never
+#: deleted: it goes by its owner references or stays.
+OTHERWISE = {
+    kinds.POD: ("list", "watch", "patch", "delete"),
+    kinds.CLAIM: ("get", "list", "watch", "create", "patch"),
+}
 
 
 def needed() -> Iterator[Right]:
@@ -32,7 +36,7 @@ def needed() -> Iterator[Right]:
     yield from (Right(verb, kinds.RUN) for verb in ("get", "list", "watch", "delete"))
     yield Right("patch", kinds.RUN, "status")
     for kind in kinds.WATCHED:
-        verbs = () if kind.optional else POD_VERBS if kind is kinds.POD else MADE
+        verbs = () if kind.optional else OTHERWISE.get(kind, MADE)
         yield from (Right(verb, kind) for verb in verbs)
     yield Right("get", kinds.SECRET)
     yield from (Right(verb, kinds.EVENT) for verb in ("create", "list"))

@@ -191,6 +191,57 @@ def test_single_mode_reaches_its_own_namespace_alone(
         assert not may(api, user, right, namespace), right
 
 
+def all_rights(plane: ControlPlane, account: str, home: str, where: str) -> set[Right]:
+    """Every right that an account has in a namespace, by whatever role; named objects' as well.
+
+    What every account has, such as to ask for its rights, is left out.
+    """
+
+    def asked(name: str) -> set[Right]:
+        token = plane.token_of(home, name)
+        client = Api(plane.server, token, plane.ca)
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": where},
+        }
+        try:
+            return set(given(client.create(review)["status"]["resourceRules"]))
+        finally:
+            client.close()
+
+    return asked(account) - asked("default")
+
+
+LEASES: set[Right] = {
+    (verb, "coordination.k8s.io", "leases") for verb in ("create", "get", "update")
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("mode", ["cluster", "namespaces", "single"])
+def test_each_account_has_every_right_that_it_needs_and_no_other(
+    control_plane: ControlPlane, install: Install, namespace: str, other: str, mode: str
+) -> None:
+    rbac: Manifest = {"mode": mode}
+    if mode == "namespaces":
+        rbac["namespaces"] = [other]
+    reached = {"cluster": {namespace, other}, "namespaces": {other}, "single": {namespace}}[mode]
+    install("", at=min(reached), rbac=rbac)
+    looks = {("list", "watercolour.dev", "watercolourruns")}
+    for where in (namespace, other):
+        there, lease = where in reached, LEASES if where == namespace else set[Right]()
+        wanted = {
+            "operator": (needed() if there else set[Right]()) | lease,
+            # By default it refuses to go while there are runs.
+            "uninstall": looks if there else set[Right](),
+            "seccomp-profile": set[Right](),
+        }
+        for account, expected in wanted.items():
+            found = all_rights(control_plane, f"watercolour-{account}", namespace, where)
+            assert found == expected, (account, where)
+
+
 @pytest.mark.cluster
 @pytest.mark.parametrize("mode", ["cluster", "namespaces", "single"])
 def test_the_operator_finds_its_rights_complete(

@@ -66,6 +66,7 @@ KINDS: dict[str, Kind] = {
         "admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", False
     ),
     "SubjectAccessReview": Kind("authorization.k8s.io/v1", "subjectaccessreviews", False),
+    "SelfSubjectRulesReview": Kind("authorization.k8s.io/v1", "selfsubjectrulesreviews", False),
     "WatercolourRun": Kind("watercolour.dev/v1alpha1", "watercolourruns"),
 }
 
