@@ -23,13 +23,13 @@ from tests.cluster.node.cluster import ROOT, Cluster
 from tests.cluster.node.daemons import SANDBOX
 from tests.cluster.node.place import ADDRESS, DNS, OUTSIDE
 from tests.node.conftest import Json, Space, restricted
+from tests.node.lives import Run, ready, step
 
 from watercolour.api import load
 
 NAME = "tiny"
 STEPS = 8
 EVERY = 2  # steps between two checkpoints
-PATIENCE = 1200.0  # seconds for whatever a run does, on a machine that others use too
 BOMB = sketch("const all = []; for (;;) all.push(new Array(1e5).fill({ a: all.length }));")
 
 
@@ -39,37 +39,12 @@ def garden(release: Cluster) -> Iterator[Space]:
     yield from restricted(release)
 
 
-def status(garden: Space) -> Json:
-    return garden.get("wcr", NAME).get("status", {})
-
-
 def until(garden: Space, what: str, holds: Callable[[Json], object]) -> Json:
-    """Look at the run until something holds of its status; a run that fails ends the wait."""
-    seen: list[Json] = [{}]
-
-    def look() -> bool:
-        seen[0] = status(garden)
-        return bool(holds(seen[0])) or seen[0].get("phase") == "Failed"
-
-    processes.wait_until(look, PATIENCE)
-    assert holds(seen[0]), f"not {what}:\n{yaml.safe_dump(seen[0])}"
-    return seen[0]
-
-
-def step(found: Json) -> int:
-    return found.get("progress", {}).get("step", 0)
+    return Run(garden, NAME).until(what, holds)
 
 
 def pods(garden: Space, component: str) -> list[Json]:
-    """The pods of a part of the run that are not about to go."""
-    selector = f"watercolour.dev/run={NAME},watercolour.dev/component={component}"
-    listed = garden.get("pods", "", "-l", selector)["items"]
-    return [each for each in listed if not each["metadata"].get("deletionTimestamp")]
-
-
-def ready(pod: Json) -> bool:
-    conditions = pod["status"].get("conditions", [])
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return Run(garden, NAME).pods(component)
 
 
 def render(garden: Space, renderer: Json, source: str, cpu: float = 60) -> tuple[int, Json]:
@@ -94,11 +69,7 @@ def render(garden: Space, renderer: Json, source: str, cpu: float = 60) -> tuple
 
 
 def test_applied_run_trains(garden: Space) -> None:
-    manifest = yaml.safe_load((ROOT / "examples" / "cluster-tiny.yaml").read_text())
-    manifest["metadata"]["name"] = NAME
-    manifest["spec"]["trainer"] |= {"steps": STEPS, "checkpointEvery": EVERY}
-    manifest["spec"]["startupDeadlineSeconds"] = 3600
-    garden.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(manifest))
+    Run(garden, NAME).apply(STEPS, every=EVERY)
     found = until(garden, "running", lambda found: step(found) >= 1)
     assert found["phase"] == "Running"
     assert {each["reason"] for each in found["conditions"] if each["type"].endswith("Ready")} <= {
@@ -244,8 +215,8 @@ def test_run_succeeds_and_its_scorer_goes_at_once(garden: Space) -> None:
 def test_report_comes_out_of_the_claim(garden: Space, tmp_path: Path) -> None:
     folder = run.fetch(garden.cluster, garden.name, NAME, tmp_path)
     assert load.run(folder / "run.yaml").spec.trainer.steps == STEPS
+    assert "<html" in (folder / "report.html").read_text(), "the trainer left no report"
     subprocess.run([sys.executable, "-m", "watercolour.cli", "report", str(folder)], check=True)
-    assert "<html" in (folder / "report.html").read_text()
     summary = json.loads((folder / "summary.json").read_text())
     assert (summary["steps"], summary["resumed"]) == (STEPS, True)
     with (folder / "metrics.csv").open() as file:
