@@ -47,7 +47,7 @@ class Browser:
             self._taken.add(pid)
             await driver.call(tab.evaluate("() => prepare().then(() => true)"), "preparing a realm")
             self.meter.refresh()
-            return Page(tab, pid, self.meter, self._deaths)
+            return Page(tab, pid, self.meter, self._deaths, self.process.group)
 
     async def _pid_of(self, tab: driver.Tab) -> int:
         """The page's process: the one that burns CPU time when the page is told to.

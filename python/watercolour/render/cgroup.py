@@ -38,7 +38,14 @@ _MEMORY = {
     1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
     2: ("memory.max", "memory.swap.max"),
 }
+_USED = {1: "memory.usage_in_bytes", 2: "memory.current"}
+
+#: File with how often the kernel has killed a process of the group for memory, wherever it lacked.
 _KILLS = {1: "memory.oom_control", 2: "memory.events"}
+
+#: Version 1's files with the most that was used, by itself and with what was swapped out. (Its
+#: counts of refusals stay 0 on Linux 6.18.)
+_PEAKS = ("memory.max_usage_in_bytes", "memory.memsw.max_usage_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,24 @@ class Parent:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What a group's memory has been through.
+
+    Attributes:
+        limit, used: bytes.
+        kills: processes of it that the kernel has killed for want of memory, wherever it lacked;
+            ever.
+        full: how often its own limit was reached; ever in version 2, and in version 1 only
+            whether it was since :meth:`Group.forget`.
+    """
+
+    limit: int
+    used: int
+    kills: int
+    full: int
+
+
+@dataclass(frozen=True)
 class Group:
     """One browser's group; its folders may have gone already."""
 
@@ -87,13 +112,38 @@ class Group:
             return [int(pid) for pid in (self.folders[0] / "cgroup.procs").read_text().split()]
         return []
 
-    def out_of_memory(self) -> int:
-        """How often the kernel has killed a process of it for memory."""
-        with contextlib.suppress(OSError):
-            lines = (self.folders[0] / _KILLS[self.version]).read_text().splitlines()
-            counts = dict(line.split() for line in lines)
-            return int(counts.get("oom_kill", 0))
-        return 0
+    def memory(self) -> Memory | None:
+        """What its memory has been through; None if it has gone."""
+        folder = self.folders[0]
+        try:
+            lines = (folder / _KILLS[self.version]).read_text().splitlines()
+            events = {name: int(count) for name, count in map(str.split, lines)}
+            return Memory(
+                limit=int((folder / _MEMORY[self.version][0]).read_text()),
+                used=int((folder / _USED[self.version]).read_text()),
+                kills=events["oom_kill"],
+                full=events["oom"] if self.version == 2 else self._was_full(),
+            )
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def forget(self) -> None:
+        """Forget, in version 1, whether it was full."""
+        if self.version == 1:
+            for name in _PEAKS:
+                with contextlib.suppress(OSError):
+                    (self.folders[0] / name).write_text("0")
+
+    def _was_full(self) -> int:
+        """In version 1: whether it was since :meth:`forget`.
+
+        Raises:
+            OSError: it has gone.
+        """
+        limit = int((self.folders[0] / _MEMORY[1][0]).read_text())
+        peaks = [self.folders[0] / name for name in _PEAKS]
+        # The second is missing where the kernel does not account for swap.
+        return int(any(int(each.read_text()) >= limit for each in peaks if each.exists()))
 
     def kill(self) -> None:
         """SIGKILL every process of it."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.render import cgroup, homes, isolation, keeper, procfs
+from watercolour.render import cgroup, homes, isolation, keeper, procfs, verdict
 
 log = logs.get(__name__)
 
@@ -80,9 +80,6 @@ COMMON_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
-#: Upper bound of V8's heap, in MiB; typed arrays lie outside it.
-HEAP_MIB = 512
-
 _LISTENING = re.compile(r"DevTools listening on (ws://\S+)")
 _NO_SANDBOX = re.compile(r"No usable sandbox|setuid sandbox|credentials.*Check failed|userns")
 
@@ -122,10 +119,6 @@ class Process:
     group: cgroup.Group | None = None
     said: deque[str] = field(default_factory=lambda: deque[str](maxlen=40))
 
-    def out_of_memory(self) -> int:
-        """How often the kernel has killed a process of it for want of memory within its limit."""
-        return self.group.out_of_memory() if self.group else 0
-
 
 def find() -> Path:
     """Chromium's own binary, not Debian's wrapper, which adds flags of its own.
@@ -160,7 +153,7 @@ def _order(
         str(find()),
         *COMMON_FLAGS,
         *launch.flags,
-        f"--js-flags=--max-old-space-size={HEAP_MIB}",
+        f"--js-flags=--max-old-space-size={verdict.HEAP_MIB}",
         f"--user-data-dir={home / 'profile'}",
         *([] if sandboxed else ["--no-sandbox"]),
         "about:blank",

@@ -16,11 +16,19 @@ class Meter:
 
     A page's own process is charged to it alone. GPU process, network and browser process are
     shared out equally among the pages that paint while their time passes.
+
+    Attributes:
+        root: the browser process.
+        shared: CPU seconds of the shared processes, by their ids, at the last tick.
+        charges: CPU seconds that the pages that paint have been charged with, by their keys.
+        begun, ended: paintings, ever.
     """
 
     root: int
     shared: dict[int, float] = field(default_factory=dict[int, float])
     charges: dict[int, float] = field(default_factory=dict[int, float])
+    begun: int = 0
+    ended: int = 0
 
     def refresh(self) -> None:
         """Look again for shared processes: everything that is no renderer."""
@@ -57,8 +65,18 @@ class Meter:
         """Start charging a page."""
         self.tick()
         self.charges[key] = 0.0
+        self.begun += 1
+
+    def company(self, ended: int) -> int:
+        """How many others have painted at any time since a painting began.
+
+        Args:
+            ended: :attr:`ended` as it was then.
+        """
+        return self.begun - ended - 1
 
     def close(self, key: int) -> float:
         """Stop charging a page and say what it was charged."""
         self.tick()
+        self.ended += 1
         return self.charges.pop(key, 0.0)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason, ViolationCode
 from watercolour.api.rollout import Violation
-from watercolour.render import chromium, driver, procfs
+from watercolour.render import cgroup, driver, procfs, verdict
 from watercolour.render.meter import Meter
 from watercolour.render.replay import MAX_POINTS, MAX_SHAPES, Replay
 from watercolour.render.result import Job, SketchFault
@@ -31,18 +31,11 @@ ENDS = {
 #: How often a job's CPU time and memory are looked at.
 SAMPLE_SECONDS = 0.1
 
-#: Bytes of resident memory beyond which the sketch is out of memory: of the page's process and of
-#: what the shared ones have grown by since it began.
-MEMORY_LIMIT = 900 * 2**20
-
 #: CPU seconds within which the graphics process has done with a page that is dead.
 LINGER_CPU_SECONDS = 0.5
 
-#: Seconds after which the browser has told how a page's process ended.
-DEATH_SECONDS = 0.5
-
-#: Share of V8's heap bound, on top of a warm page, from which a crash counts as out of memory.
-HEAP_SHARE = 0.6
+#: How often, and after how many seconds each, the browser is looked at for how a page has ended.
+DEATH_LOOKS, DEATH_LOOK_SECONDS = 100, 0.02
 
 #: Bounds that the harness keeps inside the page, before the browser suffers (harness/bounds.js).
 LIMITS = {
@@ -80,12 +73,29 @@ class Drawn:
 class Page:
     """A warm page with a process of its own. Paints one job at a time."""
 
-    def __init__(self, tab: driver.Tab, pid: int, meter: Meter, deaths: dict[str, str]) -> None:
+    def __init__(
+        self,
+        tab: driver.Tab,
+        pid: int,
+        meter: Meter,
+        deaths: dict[str, str],
+        group: cgroup.Group | None = None,
+    ) -> None:
+        """Take over a tab.
+
+        Args:
+            tab: it has a realm prepared.
+            pid: its process.
+            meter: of the browser.
+            deaths: how pages' processes have ended; see :func:`watercolour.render.driver.deaths`.
+            group: the browser's, if it has one.
+        """
         self.tab = tab
         self.pid = pid
         self.painted = 0
         self._meter = meter
         self._deaths = deaths
+        self._group = group
         self._graphics = meter.painters()
         self._graphic = False  # whether the sketch has used its time up in the graphics process
         self._crashed = asyncio.Event()
@@ -136,9 +146,29 @@ class Page:
             SketchFault: the sketch is at fault; the page is tainted.
             InfrastructureError: RenderDeadline or BrowserCrashed; the page is tainted.
         """
+        self._require_graphics()
+        if self._group is not None:
+            self._group.forget()
+        memory, ended = self._memory(), self._meter.ended
+        try:
+            return await self._paint(job, ended)
+        except InfrastructureError as error:
+            if error.reason is not Reason.BROWSER_CRASHED:
+                raise
+            company = self._meter.company(ended)
+            told = verdict.of_kernel(memory, self._memory(), company=company)
+            if told is None:
+                raise
+            raise told from error
+
+    def _memory(self) -> cgroup.Memory | None:
+        """What the memory of the browser's group has been through, if it has one."""
+        return self._group.memory() if self._group is not None else None
+
+    async def _paint(self, job: Job, ended: int) -> Drawn:
+        """Paint, when so many paintings of the browser have ended."""
         started = time.monotonic()
         own = procfs.cpu_seconds(self.pid) or 0.0
-        self._require_graphics()
         self._meter.open(id(self))
         payload = {
             "sketch": job.sketch,
@@ -149,7 +179,7 @@ class Page:
         answer = asyncio.ensure_future(self.tab.evaluate("job => paint(job)", payload))
         answer.add_done_callback(driver.swallow)
         try:
-            await self._watch(answer, job, started, own)
+            await self._watch(answer, job, started, own, ended)
         finally:
             charged = self._meter.close(id(self))
         cpu = charged + (procfs.cpu_seconds(self.pid) or own) - own
@@ -162,7 +192,7 @@ class Page:
             )
         self._require_graphics()
         if result.get("graphics") is False:
-            raise _without_graphics()
+            raise verdict.without_graphics()
         return _drawn(result, job, cpu, peak, intact=bool(self._graphics))
 
     def _require_graphics(self) -> None:
@@ -175,49 +205,26 @@ class Page:
             InfrastructureError: it has ended (BrowserCrashed).
         """
         if self._graphics - self._meter.painters():
-            raise _without_graphics()
+            raise verdict.without_graphics()
 
-    def _bound(self, used: int) -> None:
-        """End the painting if it uses too much memory.
-
-        Raises:
-            SketchFault: SketchOom, when nobody else can have used it.
-            InfrastructureError: BrowserCrashed, when several paint and one of them has.
-        """
-        painting = len(self._meter.charges)
-        if used <= painting * MEMORY_LIMIT:
-            return
-        self.kill()
-        if painting == 1 or (procfs.resident_bytes(self.pid) or 0) > MEMORY_LIMIT:
-            raise _out_of_memory(used)
-        raise InfrastructureError(
-            Reason.BROWSER_CRASHED, f"{painting} sketches used {used // 2**20} MiB of memory."
-        )
-
-    async def _death(self, peak: int) -> SketchFault | InfrastructureError:
-        """What to raise about the death of the page's process.
-
-        A sketch must not get away by crashing its page; but nothing in a page can kill it.
-        """
-        if peak - self._base > HEAP_SHARE * chromium.HEAP_MIB * 2**20:
-            return _out_of_memory(peak)
+    async def _death(
+        self, answer: asyncio.Future[Any], peak: int
+    ) -> SketchFault | InfrastructureError:
+        """What to raise about the death of the page's process."""
         key = driver.identity(self.tab)
-        if key not in self._deaths:
-            await asyncio.sleep(DEATH_SECONDS)
-        how = self._deaths.pop(key, "killed")
-        if how == "oom":
-            return _out_of_memory(peak)
-        if how == "crashed":
-            return _fault("The sketch crashed the page that painted it.")
-        return InfrastructureError(
-            Reason.BROWSER_CRASHED, f"the page's process died while it painted ({how})."
-        )
+        for _ in range(DEATH_LOOKS):
+            # The answer fails only with the connection: then the browser tells no more.
+            if key in self._deaths or answer.done():
+                break
+            await asyncio.sleep(DEATH_LOOK_SECONDS)
+        return verdict.of_death(self._deaths.pop(key, "unknown"), peak - self._base, peak)
 
     async def _watch(
-        self, answer: asyncio.Future[Any], job: Job, started: float, own: float
+        self, answer: asyncio.Future[Any], job: Job, started: float, own: float, ended: int
     ) -> None:
         """Return once the answer is there; enforce CPU budget, memory and deadline meanwhile."""
         peak = self._peak = procfs.resident_bytes(self.pid) or self._base
+        left = max(0, peak - self._base)  # by earlier sketches
         shared = self._meter.resident()
         crashed = asyncio.ensure_future(self._crashed.wait())
         try:
@@ -231,54 +238,28 @@ class Page:
                     return
                 resident = procfs.resident_bytes(self.pid)
                 peak = self._peak = max(peak, resident or 0)
-                self._bound((resident or 0) + max(0, self._meter.resident() - shared))
+                if excess := verdict.of_memory(
+                    max(0, (resident or 0) - left),
+                    max(0, self._meter.resident() - shared),
+                    painting=len(self._meter.charges),
+                    company=self._meter.company(ended),
+                ):
+                    self.kill()
+                    raise excess
                 if self._crashed.is_set() or resident is None:
-                    raise await self._death(peak)
+                    raise await self._death(answer, peak)
                 self._meter.tick()
                 cpu = (procfs.cpu_seconds(self.pid) or own) - own
                 cpu += self._meter.charges.get(id(self), 0.0)
                 if cpu > job.cpu_budget_s:
                     self._graphic = self._meter.charges.get(id(self), 0.0) > cpu / 2
                     self.kill()
-                    raise _timeout(cpu, job.cpu_budget_s)
+                    raise verdict.timeout(cpu, job.cpu_budget_s)
                 if time.monotonic() - started > job.deadline_s:
                     self.kill()
-                    raise InfrastructureError(
-                        Reason.RENDER_DEADLINE,
-                        f"the deadline of {job.deadline_s:g} s passed after {cpu:.1f} of "
-                        f"{job.cpu_budget_s:g} CPU seconds.",
-                        remedy="The machine is overloaded: lower the slots or raise the deadline.",
-                    )
+                    raise verdict.past_deadline(job.deadline_s, cpu, job.cpu_budget_s)
         finally:
             crashed.cancel()
-
-
-def _without_graphics() -> InfrastructureError:
-    return InfrastructureError(
-        Reason.BROWSER_CRASHED, "the GPU process went away while the sketch was painted."
-    )
-
-
-def _fault(message: str) -> SketchFault:
-    return SketchFault(Violation(code=ViolationCode.RENDER_FAILED, message=message))
-
-
-def _out_of_memory(peak: int) -> SketchFault:
-    return SketchFault(
-        Violation(
-            code=ViolationCode.SKETCH_OOM,
-            message=f"The sketch used {peak // 2**20} MiB of memory and was stopped.",
-        )
-    )
-
-
-def _timeout(cpu: float, budget: float) -> SketchFault:
-    return SketchFault(
-        Violation(
-            code=ViolationCode.SKETCH_TIMEOUT,
-            message=f"The sketch used {cpu:.1f} CPU seconds; its budget is {budget:g}.",
-        )
-    )
 
 
 def _code(code: str) -> ViolationCode:
@@ -318,7 +299,7 @@ def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int, *, intact: b
     """
     for key, message in ENDS.items():
         if result.get(key):
-            raise _fault(message)
+            raise verdict.render_failed(message)
     errors = _error_lines(result)
     if fault := result.get("fault"):
         raise SketchFault(
@@ -332,8 +313,8 @@ def _drawn(result: dict[str, Any], job: Job, cpu: float, peak: int, *, intact: b
         )
     if result.get("lost"):
         if intact:
-            raise _fault("The sketch lost the context of its canvas.")
-        raise _without_graphics()
+            raise verdict.render_failed("The sketch lost the context of its canvas.")
+        raise verdict.without_graphics()
     return Drawn(
         data=base64.b64decode(result["pixels"]),
         width=result["width"],

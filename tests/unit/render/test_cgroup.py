@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -113,9 +114,68 @@ NAME = f"{cgroup.PREFIX}test-{os.getpid()}"
 def test_the_kernel_ends_who_takes_too_much_memory_and_counts_it() -> None:
     with cgroup.made(parent(), NAME, memory_bytes=128 * MIB, processes=64) as group:
         assert inside(group, "bytearray(64 * 2**20)").wait(60) == 0
-        assert group.out_of_memory() == 0
+        before = group.memory()
+        assert before is not None
+        assert (before.limit, before.kills, before.full) == (128 * MIB, 0, 0)
+        assert before.used < 64 * MIB
         assert inside(group, "bytearray(256 * 2**20)").wait(60) == -signal.SIGKILL
-        assert group.out_of_memory() == 1
+        after = group.memory()
+        assert after is not None
+        assert (after.kills, after.full) == (1, 1)
+        group.forget()
+        forgotten = group.memory()
+        assert forgotten is not None
+        assert (forgotten.kills, forgotten.full) == (1, int(group.version == 2))
+    assert group.memory() is None
+
+
+@needs_groups
+def test_a_kill_for_memory_that_is_wanting_above_it_is_not_put_down_to_its_own_limit() -> None:
+    with cgroup.made(parent(), NAME, memory_bytes=128 * MIB, processes=64) as outer:
+        if outer.version == 2:
+            (outer.folders[0] / "cgroup.subtree_control").write_text("+memory +pids")
+        inner = cgroup.Group(outer.version, tuple(each / "inner" for each in outer.folders))
+        for folder in inner.folders:
+            folder.mkdir()
+        assert inside(inner, "bytearray(256 * 2**20)").wait(60) == -signal.SIGKILL
+        found = inner.memory()
+        assert inner.remove()
+    assert found is not None
+    assert (found.kills, found.full) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "files"),
+    [
+        (
+            2,
+            {
+                "memory.max": "1000\n",
+                "memory.current": "400\n",
+                "memory.events": "low 0\nhigh 0\nmax 9\noom 2\noom_kill 3\noom_group_kill 0\n",
+            },
+        ),
+        (
+            1,
+            {
+                "memory.limit_in_bytes": "1000\n",
+                "memory.usage_in_bytes": "400\n",
+                "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+                "memory.max_usage_in_bytes": "996\n",
+            },
+        ),
+    ],
+)
+def test_its_memory_is_read_from_either_versions_files(
+    tmp_path: Path, version: Literal[1, 2], files: dict[str, str]
+) -> None:
+    for name, said in files.items():
+        (tmp_path / name).write_text(said)
+    group = cgroup.Group(version, (tmp_path,))
+    assert group.memory() == cgroup.Memory(1000, 400, kills=3, full=2 if version == 2 else 0)
+    if version == 1:
+        (tmp_path / "memory.memsw.max_usage_in_bytes").write_text("1000\n")
+        assert group.memory() == cgroup.Memory(1000, 400, kills=3, full=1)
 
 
 @needs_groups
