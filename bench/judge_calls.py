@@ -1,11 +1,16 @@
 """A step's judge calls against an endpoint that takes 120 ms and refuses one call in twenty.
 
 8 rollouts meet 4 references in both orders: 64 calls. Told are the calls that the endpoint saw, the
-longest wait beside what Retry-After asked for, and the seconds without refusals beside the ideal,
-in which every call takes its 120 ms and all of them go out at once. Theirs is the published way:
-one rollout after the other, a new client a call, five seconds after a refusal.
+longest wait beside what Retry-After asked for, and the seconds without refusals beside two ideals.
+By the clock every call takes its 120 ms and all of them go out at once. On this machine the same
+bodies go over open sockets with nothing around them, in turn with ours: what else runs here delays
+both. Theirs is the published way: one rollout after the other, a new client a call, five seconds
+after a refusal.
 
     python bench/judge_calls.py [--rounds 5] [--seed 0]
+
+The exit status is 1 if a call was lost or waited too long, or if ours takes over 1.5 times both
+ideals.
 """
 
 from __future__ import annotations
@@ -18,9 +23,11 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -28,6 +35,7 @@ import httpx
 from watercolour.reward import pool, verdict
 from watercolour.reward.judge import Judge
 from watercolour.reward.pool import Reference
+from watercolour.reward.verdict_cache import VerdictFile
 from watercolour.score.completions import Completions, data_url
 
 ROLLOUTS, REFERENCES, ORDERS = 8, 4, 2
@@ -36,6 +44,8 @@ LATENCY_SECONDS, RETRY_AFTER_SECONDS, REFUSED_SHARE = 0.12, 1, 0.05
 THEIR_BACKOFF_SECONDS, THEIR_ATTEMPTS = 5.0, 3
 #: How far above the ideal the calls may take.
 MOST_OF_IDEAL = 1.5
+#: Steps of ours and of bare sockets in a round: they are short, and one alone says little.
+STEPS_A_ROUND = 4
 
 ANSWER = json.dumps(
     {"choices": [{"message": {"content": '{"winner": "A", "reason": "softer edges"}'}}]}
@@ -90,6 +100,7 @@ class Step:
         refused: of these, with 429.
         waits: seconds that the client waited, one entry a wait.
         seconds: of the whole step.
+        cpu_seconds: of the client, in that time.
     """
 
     resolved: int
@@ -97,6 +108,7 @@ class Step:
     refused: int
     waits: tuple[float, ...]
     seconds: float
+    cpu_seconds: float = 0.0
 
 
 def faults(step: Step) -> list[str]:
@@ -113,15 +125,26 @@ def faults(step: Step) -> list[str]:
 
 
 class Ours:
-    """The judge as a run has it: one for all steps, its connections open from the first one on."""
+    """The judge as a run has it: one for all steps, its connections open from the first one on.
 
-    def __init__(self, endpoint: Remote) -> None:
+    A file keeps every verdict and what was spent.
+    """
+
+    def __init__(self, endpoint: Remote, verdicts: Path) -> None:
         self.endpoint = endpoint
         self.waits: list[float] = []
+        self.file = VerdictFile(verdicts, most=65_536)
         self.judge = Judge(
-            Completions(endpoint.url, concurrency=CALLS, sleep=self.sleep), model="vlm"
+            Completions(endpoint.url, concurrency=CALLS, sleep=self.sleep, spend=self.file.spend),
+            model="vlm",
+            verdicts=self.file,
         )
         self.steps = 0
+
+    async def aclose(self) -> None:
+        """Close connections and file."""
+        await self.judge.completions.aclose()
+        await self.file.aclose()
 
     async def sleep(self, seconds: float) -> None:
         """Wait, and remember for how long."""
@@ -133,7 +156,7 @@ class Ours:
         self.waits.clear()
         self.steps += 1
         before = self.endpoint.counts()
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         found = await asyncio.gather(
             *(
                 # The same picture under a key of its own: nothing is remembered.
@@ -141,11 +164,49 @@ class Ours:
                 for n in range(ROLLOUTS)
             )
         )
-        seconds = time.perf_counter() - began
+        seconds, used = time.perf_counter() - began, time.process_time() - used
         after = self.endpoint.counts()
         resolved = sum(vote.value is not None for one in found for vote in one.votes)
         seen, refused = (late - early for late, early in zip(after, before, strict=True))
-        return Step(resolved, seen, refused, tuple(self.waits), seconds)
+        return Step(resolved, seen, refused, tuple(self.waits), seconds, used)
+
+
+class Bare:
+    """Open sockets, over which the same bodies go with nothing around them."""
+
+    def __init__(self, url: str, references: Sequence[Reference]) -> None:
+        self.port = int(url.rpartition(":")[2])
+        ours, *drawn = [data_url(one.painting) for one in references]
+        self.bodies = [
+            verdict.body("vlm", verdict.CRITERIA, *((ours, one) if n else (one, ours)))
+            for one in drawn
+            for n in range(ORDERS)
+        ] * ROLLOUTS
+        self.open: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def connect(self) -> None:
+        """One socket a call."""
+        for _ in self.bodies:
+            self.open.append(await asyncio.open_connection("127.0.0.1", self.port))
+
+    async def step(self) -> float:
+        """Seconds of a step's calls."""
+
+        async def call(n: int) -> None:
+            reader, writer = self.open[n]
+            body = self.bodies[n]
+            writer.write(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(len(ANSWER))
+
+        began = time.perf_counter()
+        await asyncio.gather(*(call(n) for n in range(CALLS)))
+        return time.perf_counter() - began
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for _, writer in self.open:
+            writer.close()
 
 
 async def theirs(url: str, references: Sequence[Reference]) -> float:
@@ -216,62 +277,92 @@ def main() -> int:
     references = pool.load("builtin:flowers").references[: REFERENCES + 1]
     smooth, rough = Remote(0.0, args.seed), Remote(REFUSED_SHARE, args.seed)
     try:
-        steps, refused, other = asyncio.run(measured(smooth, rough, references, args.rounds))
+        with tempfile.TemporaryDirectory() as folder:
+            found = asyncio.run(measured(smooth, rough, references, args.rounds, Path(folder)))
     finally:
         smooth.close()
         rough.close()
-    return told(steps, refused, other)
+    return told(found)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Steps of each kind.
+
+    Attributes:
+        steps: ours without refusals.
+        bare: seconds of bare sockets, each in turn with one of these.
+        refused: ours with refusals.
+        published: seconds of the published way.
+    """
+
+    steps: list[Step]
+    bare: list[float]
+    refused: list[Step]
+    published: list[float]
 
 
 async def measured(
-    smooth: Remote, rough: Remote, references: Sequence[Reference], rounds: int
-) -> tuple[list[Step], list[Step], list[float]]:
-    """Rounds of ours and theirs in turn, and of ours with refusals."""
-    calm, refusing = Ours(smooth), Ours(rough)
-    steps: list[Step] = []
-    refused: list[Step] = []
-    other: list[float] = []
+    smooth: Remote, rough: Remote, references: Sequence[Reference], rounds: int, folder: Path
+) -> Measured:
+    """Rounds of all kinds in turn; the verdicts' files lie in the folder."""
+    bare = Bare(smooth.url, references)
+    calm, refusing = Ours(smooth, folder / "calm.sqlite"), Ours(rough, folder / "refusing.sqlite")
+    found = Measured([], [], [], [])
     # The first step opens the connections, as a run's first step does; it is not counted.
     await calm.step(references)
+    await bare.connect()
+    await bare.step()
     for _ in range(rounds):
-        steps.append(await calm.step(references))
-        other.append(await theirs(smooth.url, references))
-        refused.append(await refusing.step(references))
+        for _ in range(STEPS_A_ROUND):
+            found.steps.append(await calm.step(references))
+            found.bare.append(await bare.step())
+        found.published.append(await theirs(smooth.url, references))
+        found.refused.append(await refusing.step(references))
     for one in (calm, refusing):
-        await one.judge.completions.aclose()
-    return steps, refused, other
+        await one.aclose()
+    bare.close()
+    return found
 
 
-def told(steps: Sequence[Step], refused: Sequence[Step], other: Sequence[float]) -> int:
-    """Print the table and the line of JSON; 1 if a call was lost or waited too long."""
-    wrong = [fault for step in refused for fault in faults(step)]
-    seconds = statistics.median(step.seconds for step in steps)
-    published = statistics.median(other)
-    ideal = seconds / LATENCY_SECONDS
-    print(f"{CALLS} calls, {LATENCY_SECONDS * 1000:.0f} ms each; median of {len(steps)} rounds")
-    print(f"  without refusals   {seconds:.3f} s, {ideal:.2f} × the ideal")
-    for step in refused:
+def told(found: Measured) -> int:
+    """Print the table and the line of JSON; 1 if something does not hold."""
+    wrong = [fault for step in found.refused for fault in faults(step)]
+    seconds = statistics.median(step.seconds for step in found.steps)
+    cpu = statistics.median(step.cpu_seconds for step in found.steps)
+    bare, published = statistics.median(found.bare), statistics.median(found.published)
+    by_clock, by_bare = seconds / LATENCY_SECONDS, seconds / bare
+    print(
+        f"{CALLS} calls, {LATENCY_SECONDS * 1000:.0f} ms each; median of {len(found.steps)} steps"
+    )
+    print(f"  ours               {seconds:.3f} s, {cpu * 1000:.0f} ms of it CPU time")
+    print(f"  ideal, by the clock {LATENCY_SECONDS:.3f} s: ours takes {by_clock:.2f} of it")
+    print(f"  ideal, bare sockets {bare:.3f} s: ours takes {by_bare:.2f} of it")
+    print(f"  the published way  {published:.3f} s")
+    for step in found.refused:
         print(
             f"  {step.refused} refused          {step.seconds:.3f} s, {step.calls} calls, "
             f"{step.resolved} of {ROLLOUTS * REFERENCES} resolved, longest wait "
             f"{max(step.waits, default=0.0):g} s of {RETRY_AFTER_SECONDS} s"
         )
-    print(f"  the published way  {published:.3f} s, without refusals")
     print("\n".join(wrong) or "  every call is resolved; none waited longer than it was told to")
     line = {
         "bench": "judge_calls",
         "ours": round(seconds, 4),
         "theirs": round(published, 4),
         "ratio": round(published / seconds, 2),
-        "of_ideal": round(ideal, 3),
-        "refused": sum(step.refused for step in refused),
+        "cpu": round(cpu, 4),
+        "of_ideal": round(by_clock, 3),
+        "bare": round(bare, 4),
+        "of_bare": round(by_bare, 3),
+        "refused": sum(step.refused for step in found.refused),
         "faults": wrong,
         "unit": "s a step",
-        "n": len(steps),
+        "n": len(found.steps),
         "conditions": f"{CALLS} calls, 120 ms, {platform.machine()}",
     }
     print(json.dumps(line))
-    return 1 if wrong or ideal > MOST_OF_IDEAL else 0
+    return 1 if wrong or min(by_clock, by_bare) > MOST_OF_IDEAL else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -15,12 +15,14 @@ from watercolour.cli.pools import pool
 if TYPE_CHECKING:
     from watercolour.reward.pool_generate import Generated
     from watercolour.reward.pool_writers import Proposal, Writer
+    from watercolour.score.completions import Completions
     from watercolour.sketch.figure import Figure
 
 #: Sides of a new pool's paintings: what the grammar's flowers are drawn at, and anything else.
 FLOWER_CANVAS, CANVAS = 192, 256
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 
 def endpoint_options(command: Command) -> Command:
@@ -138,18 +140,26 @@ def generate(
         intents: Any = pool_writers.INTENTS if intent == "all" else {intent: 1.0}
         proposals = pool_writers.from_grammar(what, seed=seed, canvas=card.canvas, intents=intents)
     with _renderer(renderer, renderer_python, allow_unsandboxed) as url:
-        done = asyncio.run(
-            pool_generate.generate(
-                folder,
-                name,
-                proposals,
-                [url],
-                count=count,
-                attempts=attempts or 4 * count,
-                progress=_progress,
-            )
+        work = pool_generate.generate(
+            folder,
+            name,
+            proposals,
+            [url],
+            count=count,
+            attempts=attempts or 4 * count,
+            progress=_progress,
         )
+        done = asyncio.run(_then_closed(work, *([] if writer is None else [writer.completions])))
     _tell_generated(folder, done, count, json_)
+
+
+async def _then_closed(work: Awaitable[Result], *connections: Completions) -> Result:
+    """What the work brings, with the connections closed in any case."""
+    try:
+        return await work
+    finally:
+        for each in connections:
+            await each.aclose()
 
 
 def subject_of(folder: Path, given: str | None) -> str | Figure:
@@ -374,7 +384,8 @@ def critique(
             click.echo(f"{story.name} round {each.number}: {each.outcome}: {each.why}", err=True)
 
     with _renderer(renderer, renderer_python, allow_unsandboxed) as url:
-        stories = asyncio.run(pool_critique.refine(folder, waiting, studio, [url], show))
+        work = pool_critique.refine(folder, waiting, studio, [url], show)
+        stories = asyncio.run(_then_closed(work, completions, writer.completions))
     kept = [each for story in stories for each in story.rounds if each.outcome == "kept"]
     better = sum(each.number > 0 for each in kept)
     if json_:

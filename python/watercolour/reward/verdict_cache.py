@@ -11,6 +11,8 @@ import json
 import sqlite3
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,8 +25,14 @@ log = logs.get(__name__)
 #: Changes whenever an old verdict must not stand for a new one.
 VERSION = "verdict/1"
 
+#: References whose digest is kept.
+REFERENCES = 256
+
 #: Seconds that a statement waits for another process to finish its own.
 BUSY_SECONDS = 10.0
+
+#: SQL and its parameters.
+Statement = tuple[str, tuple[Any, ...]]
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -45,8 +53,15 @@ def key(sketch: str, reference: bytes, criteria: str, model: str, *, ours_first:
         model: who judges.
         ours_first: the order.
     """
-    parts = [VERSION, sketch, _digest(reference), _digest(criteria.encode()), model, ours_first]
+    shown = _digest_of_reference(reference)
+    parts = [VERSION, sketch, shown, _digest(criteria.encode()), model, ours_first]
     return _digest(json.dumps(parts).encode())
+
+
+@lru_cache(REFERENCES)
+def _digest_of_reference(painting: bytes) -> str:
+    """It is asked for again and again, and takes longer than the rest of the key."""
+    return _digest(painting)
 
 
 def _digest(data: bytes) -> str:
@@ -69,6 +84,15 @@ class Verdicts(Protocol):
         ...
 
 
+@dataclass
+class _Waiting:
+    """What the next transaction writes."""
+
+    winners: list[tuple[bytes, str]] = field(default_factory=list[tuple[bytes, str]])
+    calls: int = 0
+    tokens: int = 0
+
+
 class VerdictFile:
     """An SQLite file with verdicts and with what was spent; several processes may share it.
 
@@ -87,6 +111,8 @@ class VerdictFile:
             InputError: it can be neither opened nor made.
         """
         self._most = most
+        self._waiting = _Waiting()
+        self._turn = asyncio.Lock()
         self._lock = threading.Lock()
         try:
             self._base = _opened(path)
@@ -104,7 +130,8 @@ class VerdictFile:
             self._base = _opened(path)
 
     async def aclose(self) -> None:
-        """Close the file."""
+        """Close the file, once all is written."""
+        await self._written()
         with self._lock:
             self._base.close()
 
@@ -118,16 +145,8 @@ class VerdictFile:
 
     async def keep(self, key: str, winner: str) -> None:
         """Remember a winner; what another process has remembered meanwhile stays."""
-        await self._run(
-            (
-                "INSERT OR IGNORE INTO verdicts (key, winner) VALUES (?, ?)",
-                (*_blobs([key]), winner),
-            ),
-            (
-                "DELETE FROM verdicts WHERE id <= (SELECT max(id) FROM verdicts) - ?",
-                (self._most,),
-            ),
-        )
+        self._waiting.winners.append((bytes.fromhex(key), winner))
+        await self._written()
 
     async def spent(self) -> tuple[int, int]:
         """Calls and tokens that all processes have spent."""
@@ -136,11 +155,37 @@ class VerdictFile:
 
     async def spend(self, calls: int, tokens: int) -> None:
         """Add to what was spent."""
-        await self._run(
-            ("UPDATE spent SET calls = calls + ?, tokens = tokens + ?", (calls, tokens))
-        )
+        self._waiting.calls += calls
+        self._waiting.tokens += tokens
+        await self._written()
 
-    async def _run(self, *statements: tuple[str, tuple[Any, ...]]) -> list[Any]:
+    async def _written(self) -> None:
+        """Wait until what waits now is written.
+
+        The answers of a step come together, and a transaction each would take longer than the
+        judge: the first whose turn it is writes for all who wait.
+        """
+        batch = self._waiting
+        async with self._turn:
+            if batch is self._waiting:
+                self._waiting = _Waiting()
+                statements = self._statements(batch)
+                if statements:
+                    await self._run(*statements)
+
+    def _statements(self, batch: _Waiting) -> list[Statement]:
+        found: list[Statement] = []
+        if batch.winners:
+            insert = "INSERT OR IGNORE INTO verdicts (key, winner) VALUES (?, ?)"
+            found += [(insert, one) for one in batch.winners]
+            oldest = "DELETE FROM verdicts WHERE id <= (SELECT max(id) FROM verdicts) - ?"
+            found.append((oldest, (self._most,)))
+        if batch.calls or batch.tokens:
+            add = "UPDATE spent SET calls = calls + ?, tokens = tokens + ?"
+            found.append((add, (batch.calls, batch.tokens)))
+        return found
+
+    async def _run(self, *statements: Statement) -> list[Any]:
         """The rows of the first statement; all of them are one transaction."""
         try:
             return await asyncio.to_thread(self._run_here, statements)
@@ -148,7 +193,7 @@ class VerdictFile:
             log.warning("the file of verdicts failed: %s", error)
             return []
 
-    def _run_here(self, statements: Sequence[tuple[str, tuple[Any, ...]]]) -> list[Any]:
+    def _run_here(self, statements: Sequence[Statement]) -> list[Any]:
         with self._lock, self._base:
             if len(statements) > 1:
                 self._base.execute("BEGIN IMMEDIATE")

@@ -11,32 +11,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
-import itertools
 import json
-import math
 import random
-import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
-
 from watercolour.score.breaker import Breaker, State
 from watercolour.score.budget import Budget, Reservation
+from watercolour.score.posting import Connections, Poster, PostFailed, Reply
 
 #: Seconds before the second attempt of a failed call; doubled with each further one.
 BACKOFF_SECONDS = 1.0
 
 #: Failed calls in a row after which an endpoint is left alone, and for how many seconds.
 FAILURES, COOLDOWN_SECONDS = 8, 30.0
-
-#: A pool looks at all its connections for each of them, so that one pool of 64 would take a tenth
-#: of a second of CPU time a step; several small ones take next to none.
-CONNECTIONS_A_POOL = 8
-#: Seconds that a connection without a call stays open: longer than from one step to the next.
-KEPT_OPEN_SECONDS = 120.0
 
 #: Answers for which the key or the address is to blame: no other call will fare better.
 _MISDIRECTED = {
@@ -107,7 +97,7 @@ class Completions:
         budget: Budget | None = None,
         spend: Spend | None = None,
         sleep: Sleep = asyncio.sleep,
-        transport: httpx.AsyncBaseTransport | None = None,
+        poster: Poster | None = None,
     ) -> None:
         """Connect to nothing yet.
 
@@ -122,10 +112,9 @@ class Completions:
             budget: None has no limits.
             spend: keeps what was spent beyond this process.
             sleep: waits some seconds; a test's own clock.
-            transport: httpx transport instead of the network.
+            poster: brings the replies instead of the network.
         """
         self.endpoint = endpoint(url)
-        self._url = httpx.URL(self.endpoint)
         self.counts = Counts()
         self.breaker = breaker or Breaker(FAILURES, COOLDOWN_SECONDS)
         self.budget = budget or Budget()
@@ -134,24 +123,14 @@ class Completions:
         self._spend = spend
         self._sleep = sleep
         self._places = asyncio.Semaphore(concurrency)
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
-        self._limits = {"timeout": httpx.Timeout(timeout_s).as_dict()}
-        context, kept = (
-            ssl.create_default_context(),
-            httpx.Limits(keepalive_expiry=KEPT_OPEN_SECONDS),
-        )
-        self._pools: list[httpx.AsyncBaseTransport] = [
-            transport or httpx.AsyncHTTPTransport(verify=context, limits=kept)
-            for _ in range(math.ceil(concurrency / CONNECTIONS_A_POOL))
-        ]
-        self._turns = itertools.cycle(self._pools)
+            headers["Authorization"] = f"Bearer {api_key}"
+        self._poster = poster or Connections(self.endpoint, headers)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for pool in self._pools:
-            await pool.aclose()
+        await self._poster.aclose()
 
     async def ask(
         self, body: dict[str, Any] | bytes, kept: Reservation | None = None
@@ -199,9 +178,9 @@ class Completions:
                 failed, why = failed + 1, found
                 delay = backoff(failed)
             else:
-                why = f"HTTP {found.status_code}"
+                why = f"HTTP {found.status}"
                 asked_for = retry_after(found)
-                if found.status_code == 429 or asked_for is not None:
+                if found.status == 429 or asked_for is not None:
                     # The server is there, and waiting as it asks is no failed try; but it has an
                     # end.
                     self.breaker.succeeded()
@@ -211,7 +190,7 @@ class Completions:
                     waited += delay
                     if waited > self._timeout_s:
                         raise CallFailed(f"{why}, rate limit outlasted {self._timeout_s:g} s")
-                elif found.status_code >= 500 or found.status_code == 408:
+                elif found.status >= 500 or found.status == 408:
                     failed += 1
                     delay = backoff(failed)
                 else:
@@ -223,7 +202,7 @@ class Completions:
             if self.breaker.holds():
                 raise CallFailed(f"{why}; {self._is_away()}")
 
-    async def _sent(self, data: bytes, kept: Reservation) -> Completion | httpx.Response | str:
+    async def _sent(self, data: bytes, kept: Reservation) -> Completion | Reply | str:
         """One request: the completion, an answer of another kind, or why there is neither.
 
         Raises:
@@ -235,43 +214,29 @@ class Completions:
         tokens = 0
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await self._posted(data)
-            if response.status_code != 200:
-                return response
-            found = completion(response)
+                reply = await self._poster.post(data)
+            if reply.status != 200:
+                return reply
+            found = completion(reply.body)
             tokens = self.budget.answered(None if found is None else found.tokens)
             return found or "the answer is not a chat completion"
         except TimeoutError:
             return f"no answer in {self._timeout_s:g} s"
-        except httpx.HTTPError as error:
-            return f"{type(error).__name__} {error}".strip()
+        except PostFailed as error:
+            return str(error)
         finally:
             if self._spend is not None:
                 await self._spend(1, tokens)
 
-    async def _posted(self, data: bytes) -> httpx.Response:
-        """The whole response. Past httpx's client: its cookies, redirects and hooks take as long as
-        the request itself, and nobody needs them here.
-        """
-        request = httpx.Request(
-            "POST", self._url, headers=self._headers, content=data, extensions=self._limits
-        )
-        response = await next(self._turns).handle_async_request(request)
-        try:
-            await response.aread()
-        finally:
-            await response.aclose()
-        return response
-
-    def _refused(self, response: httpx.Response) -> CallFailed:
-        advice = _MISDIRECTED.get(response.status_code)
+    def _refused(self, reply: Reply) -> CallFailed:
+        advice = _MISDIRECTED.get(reply.status)
         if advice:
             # No other call will fare better, and a locked key is worse than a wrong one.
             self.breaker.failed()
         else:
             self.breaker.succeeded()
-        said = " ".join(response.text[:200].split())
-        return CallFailed(f"HTTP {response.status_code}: {said}{f' ({advice})' if advice else ''}")
+        said = " ".join(reply.text[:200].split())
+        return CallFailed(f"HTTP {reply.status}: {said}{f' ({advice})' if advice else ''}")
 
     def _is_away(self) -> str:
         left = self.breaker.seconds_left
@@ -292,14 +257,14 @@ def data_url(picture: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(picture).decode('ascii')}"
 
 
-def completion(response: httpx.Response) -> Completion | None:
-    """The first choice of a chat completion; None if the answer is none: HTML, JSON cut off.
+def completion(body: bytes) -> Completion | None:
+    """The first choice of a chat completion; None if the body is none: HTML, JSON cut off.
 
     Raises:
         CallFailed: it is one, and its message holds no text: the model declined.
     """
     try:
-        found = response.json()
+        found = json.loads(body)
         content = found["choices"][0]["message"]["content"]
         usage = found.get("usage")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
@@ -316,9 +281,9 @@ def backoff(attempt: int) -> float:
     return BACKOFF_SECONDS * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.2)
 
 
-def retry_after(response: httpx.Response) -> float | None:
+def retry_after(reply: Reply) -> float | None:
     """Seconds that the server asks to wait (RFC 9110 §10.2.3); None when it does not say."""
-    text = response.headers.get("Retry-After", "").strip()
+    text = reply.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)
     if not text:
@@ -326,7 +291,7 @@ def retry_after(response: httpx.Response) -> float | None:
     try:
         when = email.utils.parsedate_to_datetime(text)
         # By the server's own clock, when it shows it: ours may be off.
-        sent = response.headers.get("Date")
+        sent = reply.headers.get("Date")
         now = email.utils.parsedate_to_datetime(sent) if sent else email.utils.localtime()
         return max(0.0, (when - now).total_seconds())
     except (ValueError, TypeError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -103,6 +103,17 @@ class Clock:
         self.naps.append(seconds)
 
 
+#: Connections of the judges of a test.
+OPEN: list[calls.Completions] = []
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    yield
+    while OPEN:
+        await OPEN.pop().aclose()
+
+
 JUDGING = {"model", "criteria", "both_orders", "remember", "verdicts", "fallback"}
 
 
@@ -112,7 +123,8 @@ def judge(api: Api | str, clock: Clock | None = None, **options: Any) -> judging
     settings |= options
     own = {name: settings.pop(name) for name in list(settings) if name in JUDGING}
     url = api if isinstance(api, str) else api.url
-    return judging.Judge(calls.Completions(url, **settings), **own)
+    OPEN.append(calls.Completions(url, **settings))
+    return judging.Judge(OPEN[-1], **own)
 
 
 async def test_a_judge_that_always_says_a_gives_every_reference_half(api: Api) -> None:

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from valkey import Valkey
@@ -124,6 +125,47 @@ def test_processes_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> N
         return found
 
     assert asyncio.run(look()) == (60, (80, 800))
+
+
+async def test_what_comes_at_the_same_time_is_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = VerdictFile(tmp_path / "verdicts.sqlite", 100)
+    transactions = 0
+    plain = asyncio.to_thread
+
+    async def counted(work: Any, *arguments: Any) -> Any:
+        nonlocal transactions
+        transactions += 1
+        return await plain(work, *arguments)
+
+    monkeypatch.setattr(verdict_cache.asyncio, "to_thread", counted)
+
+    async def answered(n: int) -> None:
+        await file.spend(1, 10)
+        await file.keep(key(n), "A")
+
+    await asyncio.gather(*(answered(n) for n in range(64)))
+    # One call takes two. The others wait for the first one's, and share theirs.
+    assert transactions <= 4
+    other = VerdictFile(tmp_path / "verdicts.sqlite", 100)
+    assert len(await other.find([key(n) for n in range(64)])) == 64
+    assert await other.spent() == (64, 640)
+    await other.aclose()
+    await file.aclose()
+
+
+async def test_whoever_is_cancelled_while_it_waits_loses_nothing(tmp_path: Path) -> None:
+    file = VerdictFile(tmp_path / "verdicts.sqlite", 100)
+    tasks = [asyncio.create_task(file.spend(1, 10)) for _ in range(8)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await file.aclose()
+    again = VerdictFile(tmp_path / "verdicts.sqlite", 100)
+    assert await again.spent() == (8, 80)
+    await again.aclose()
 
 
 async def test_a_damaged_file_is_put_aside_and_begun_anew(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from watercolour.api.errors import InfrastructureError
@@ -14,22 +13,26 @@ from watercolour.api.terms import MARKS
 from watercolour.score import vlm_mark
 from watercolour.score.backend import logistic
 from watercolour.score.completions import CallFailed, Completions
+from watercolour.score.posting import Reply
 from watercolour.score.vlm_mark import VlmMark
 
 Png = Callable[..., bytes]
 
 
 def answering(content: Callable[[list[str]], str]) -> VlmMark:
-    """A model behind HTTP that is told which names are wanted."""
+    """A model that is told which names are wanted."""
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked: dict[str, Any] = json.loads(request.content)
-        names = asked["response_format"]["json_schema"]["schema"]["required"]
-        choice = {"message": {"role": "assistant", "content": content(names)}}
-        return httpx.Response(200, json={"choices": [choice]})
+    class Model:
+        async def post(self, data: bytes) -> Reply:
+            asked: dict[str, Any] = json.loads(data)
+            names = asked["response_format"]["json_schema"]["schema"]["required"]
+            choice = {"message": {"role": "assistant", "content": content(names)}}
+            return Reply(200, {}, json.dumps({"choices": [choice]}).encode())
 
-    endpoint = Completions("http://vlm", attempts=1, transport=httpx.MockTransport(answer))
-    return VlmMark(endpoint, model="eye")
+        async def aclose(self) -> None:
+            """Nothing is open."""
+
+    return VlmMark(Completions("http://vlm", attempts=1, poster=Model()), model="eye")
 
 
 async def test_a_mark_becomes_its_published_score_and_the_mu_of_that_score(png: Png) -> None:
