@@ -16,6 +16,7 @@ class Server:
     def __init__(self) -> None:
         self.says = response(b"200 OK", b"fine")
         self.hangs_up = False
+        self.url = ""
         self.requests: list[bytes] = []
         self.connections = 0
 
@@ -48,8 +49,8 @@ def response(status: bytes, body: bytes, more: bytes = b"") -> bytes:
 async def server() -> AsyncIterator[tuple[Server, Connections]]:
     one = Server()
     async with await asyncio.start_server(one.serve, "127.0.0.1", 0) as listening:
-        port = listening.sockets[0].getsockname()[1]
-        to = Connections(f"http://127.0.0.1:{port}/v1/chat", {"Authorization": "Bearer secret"})
+        one.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/chat"
+        to = Connections(one.url, {"Authorization": "Bearer secret"})
         yield one, to
         await to.aclose()
 
@@ -99,12 +100,14 @@ async def test_what_is_no_whole_answer_is_a_failure_and_the_next_call_goes_on(
     assert (await to.post(b"{}")).text == "fine"
 
 
-async def test_nobody_there_and_an_impossible_header_are_failures() -> None:
+async def test_nobody_there_and_an_impossible_header_are_failures(
+    server: tuple[Server, Connections],
+) -> None:
     away = Connections("http://127.0.0.1:9/v1", {})
     with pytest.raises(PostFailed, match=r"127\.0\.0\.1:9"):
         await away.post(b"{}")
     await away.aclose()
-    odd = Connections("http://127.0.0.1:9/v1", {"Authorization": "Bearer a\nb"})
+    odd = Connections(server[0].url, {"Authorization": "Bearer a\nb"})
     with pytest.raises(PostFailed):
         await odd.post(b"{}")
     await odd.aclose()
