@@ -18,7 +18,7 @@ image() { compile --constraint locks/main.txt "$@"; }
 # and what comes with them would be half of the image.
 left_out=$(mktemp)
 trap 'rm -f "$left_out"' EXIT
-printf "%s; python_version < '3'\n" gradio openai pandas >"$left_out"
+printf "%s; python_version < '3'\n" gradio pandas >"$left_out"
 image --extra env --override "$left_out" -o locks/env.txt
 image --extra embedded -o locks/embedded.txt
 alone() { # PACKAGE LOCK
