@@ -28,6 +28,8 @@ from watercolour_operator.observed import Child, Observed, Pod, Trouble
 from watercolour_operator.polls import Polls
 
 OVER = (Phase.SUCCEEDED, Phase.FAILED)
+#: In these a run's objects are applied; one that is suspended looks after none.
+AT_WORK = (Phase.STARTING, Phase.RUNNING)
 #: Seconds for which a Secret or claim that was found counts as found, and one that was missed
 #: as missing.
 FOUND_SECONDS, MISSED_SECONDS = 600.0, 10.0
@@ -110,6 +112,7 @@ class Observer:
             trouble=trouble,
             started_with=await self._started_with(run, children),
             scorer_wanted_elsewhere=bool(wanting),
+            scorer_kept_elsewhere=any(status.phase in AT_WORK for _, status in sharers),
             scorer_users=1 + len(wanting),
             scorer_sharers=tuple((other.name, other.uid) for other, _ in sharers),
         )

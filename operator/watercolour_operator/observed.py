@@ -153,6 +153,9 @@ class Observed:
     #: Another run of the namespace wants the same shared scorer now: its ``status.scorer`` is
     #: Ready or Starting.
     scorer_wanted_elsewhere: bool = False
+    #: Another run of the namespace that names the same shared scorer is at work, and so keeps its
+    #: Deployment as it should be.
+    scorer_kept_elsewhere: bool = False
     #: Runs of the namespace that want the same shared scorer now, this one included.
     scorer_users: int = 1
     #: Name and uid of the other runs of the namespace that name the same shared scorer and are not

@@ -9,12 +9,13 @@ from watercolour_operator.observed import Pod
 
 
 def shares_scorer(case: Case) -> bool:
-    """Whether the scorer stays after this run, because it belongs to others too.
+    """Whether the scorer stays after this run, because another that is at work has it too.
 
-    They see by themselves that it sleeps; to delete it would be to fight them.
+    That one sees by itself that it sleeps; to delete it would be to fight it. Runs that wait or are
+    suspended see to nothing, so between them the scorer would stay on.
     """
     shared = case.spec is not None and case.spec.scorer.sharing == "Namespace"
-    return shared and bool(case.observed.scorer_sharers)
+    return shared and case.observed.scorer_kept_elsewhere
 
 
 def pods(case: Case) -> tuple[Pod, ...]:

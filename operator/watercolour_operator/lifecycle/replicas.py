@@ -46,12 +46,16 @@ def of(case: Case, verdict: Verdict) -> Replicas:
     spec = case.spec
     if not verdict.active or spec is None:
         return Replicas(last_demand=moment(case.status.last_demand_time))
+    shared = spec.scorer.sharing == "Namespace" and case.observed.scorer_wanted_elsewhere
     if case.queued or verdict.reason is Reason.QUEUED:
-        return Replicas(renderers=_unowned(spec), last_demand=moment(case.status.last_demand_time))
+        return Replicas(
+            scorer=int(servers.runs_scorer(spec) and shared),
+            renderers=_unowned(spec),
+            last_demand=moment(case.status.last_demand_time),
+        )
     last_demand = _demand_noted(case, spec)
     scoring = _awake(case, spec, last_demand)
     scored = servers.runs_scorer(spec)
-    shared = spec.scorer.sharing == "Namespace" and case.observed.scorer_wanted_elsewhere
     scaled = _scaled(case, spec)
     return Replicas(
         env=1,

@@ -128,7 +128,7 @@ def test_a_shared_scorer_stays_on_while_another_run_wants_it() -> None:
 
 def test_a_shared_scorer_is_left_to_those_who_share_it() -> None:
     world = training(scorer=SHARED)
-    world.sharers = (("lotus", "u2"),)
+    world.sharers, world.kept_elsewhere = (("lotus", "u2"),), True
     world.end_trainer(0)
     world.live(10)
     assert world.phase is Phase.SUCCEEDED
@@ -146,6 +146,26 @@ def test_the_last_of_those_who_share_a_scorer_takes_it_along() -> None:
     world.live(3)
     assert f"{RUN}-scorer" in world.removed
     assert world.of(Component.SCORER) == []
+
+
+def test_a_shared_scorer_that_nobody_sees_to_goes() -> None:
+    """The other is suspended: it owns the scorer too, and applies nothing."""
+    world = training(scorer=SHARED)
+    world.sharers = (("lotus", "u2"),)
+    world.end_trainer(0)
+    world.live(3)
+    assert f"{RUN}-scorer" in world.removed
+    assert world.of(Component.SCORER) == []
+
+
+def test_a_run_that_waits_in_a_queue_leaves_a_shared_scorer_to_those_who_train() -> None:
+    world = World(spec=run_spec(queueName="gpus", scorer=SHARED))
+    world.sharers, world.wanted_elsewhere, world.kept_elsewhere = (("lotus", "u2"),), True, True
+    plan = world.live(5)
+    assert world.said(T.PROGRESSING) == ("False", "Queued")
+    assert (plan.env, plan.scorer, plan.renderers) == (0, 1, 0)
+    world.wanted_elsewhere = False
+    assert world.live(1).scorer == 0
 
 
 def test_a_queue_holds_the_trainer_back_and_nothing_else_runs() -> None:

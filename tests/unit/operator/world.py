@@ -63,6 +63,7 @@ class World:
     generation: int = 1
     deleting: datetime | None = None
     wanted_elsewhere: bool = False
+    kept_elsewhere: bool = False
     sharers: tuple[tuple[str, str], ...] = ()
     #: GPU nodes have room; images can be pulled; kubelets answer.
     room: bool = True
@@ -103,6 +104,7 @@ class World:
             trouble=self.trouble,
             started_with=self.started_with,
             scorer_wanted_elsewhere=self.wanted_elsewhere,
+            scorer_kept_elsewhere=self.kept_elsewhere,
             scorer_sharers=self.sharers,
         )
 
