@@ -137,6 +137,8 @@ def test_a_kill_for_memory_that_is_wanting_above_it_is_not_put_down_to_its_own_l
         inner = cgroup.Group(outer.version, tuple(each / "inner" for each in outer.folders))
         for folder in inner.folders:
             folder.mkdir()
+        limit = "memory.max" if inner.version == 2 else "memory.limit_in_bytes"
+        (inner.folders[0] / limit).write_text(str(512 * MIB))
         assert inside(inner, "bytearray(256 * 2**20)").wait(60) == -signal.SIGKILL
         found = inner.memory()
         assert inner.remove()
