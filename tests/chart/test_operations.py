@@ -20,7 +20,7 @@ from tests.cluster.ground.clusters import Binaries
 from tests.cluster.ground.controlplane import ControlPlane
 from tests.cluster.ground.podplayer import PodPlayer
 
-from watercolour.api import part
+from watercolour.api import load, part
 from watercolour.api.docs import meanings
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec
@@ -51,15 +51,21 @@ def test_no_section_is_of_a_reason_that_does_not_exist() -> None:
     assert {*SECTIONS, *QUIET} == set(MEANINGS)
 
 
-def test_every_link_leads_somewhere() -> None:
-    headings = re.findall(r"^#+ (.*)$", PAGE, re.M)
-    anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-    for target in re.findall(r"\]\(([^)]+)\)", PAGE):
+def anchors(page: Path) -> set[str]:
+    """What a link into a page may name."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["operations.md", "cluster.md"])
+def test_every_link_leads_somewhere(name: str) -> None:
+    page = ROOT / "docs" / name
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         path, _, anchor = target.partition("#")
-        if path:
-            assert (ROOT / "docs" / path).exists(), target
-        elif anchor:
-            assert anchor in anchors, target
+        other = (page.parent / path) if path else page
+        assert other.exists(), target
+        if anchor and other.suffix == ".md":
+            assert anchor in anchors(other), target
 
 
 def fields(model: type[BaseModel], path: str = "") -> Iterator[str]:
@@ -95,7 +101,7 @@ def test_every_field_and_value_that_is_named_exists() -> None:
         for name in found
         if name not in known | others
         and not name.startswith(free)
-        and not name.endswith((".yaml", ".pem", ".dev"))
+        and not name.endswith((".yaml", ".pem", ".dev", ".html"))
     }
     assert unknown == set()
 
@@ -109,8 +115,9 @@ def commands() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-#: What the test's cluster has no answer to: it has no kubelets, no metrics and no Kueue.
-ELSEWHERE = re.compile(r" logs | top |\.kueue\.x-k8s\.io|^export ")
+#: What the test's cluster has no answer to: it has no kubelets, no metrics and no Kueue. The pod
+#: that gives files out has a test of its own.
+ELSEWHERE = re.compile(r" logs | top |\.kueue\.x-k8s\.io|^export |\bfiles\b")
 
 
 def tried(command: str) -> str:
@@ -164,9 +171,11 @@ def shell(
     assert installed.returncode == 0, installed.stderr
     run_manifest = yaml.safe_load((ROOT / "examples" / "local.yaml").read_text())
     run_manifest["metadata"]["name"] = "peony"
-    api.create(run_manifest, place)
+    uid = api.create(run_manifest, place)["metadata"]["uid"]
     for each in runs.manifests(place):
         each["metadata"].pop("ownerReferences", None)
+        # Else `watercolour reap` would take them for a lost run's.
+        each["metadata"]["labels"]["watercolour.dev/run-uid"] = uid
         api.apply(each)
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     api.apply({**lease, "metadata": {"name": "watercolour-operator", "namespace": place}})
@@ -186,7 +195,48 @@ def test_the_commands_of_the_page_work(shell: Any) -> None:
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.cluster
+def test_the_pod_that_gives_files_out_may_be_made_where_only_restricted_ones_may(
+    shell: Any, control_plane: ControlPlane, kubectl: Any
+) -> None:
+    control_plane.api.until_one("ServiceAccount", "default", "operations")
+    strict = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    control_plane.api.patch("Namespace", "operations", strict)
+    (text,) = re.findall(r"^```yaml\n(apiVersion: v1\nkind: Pod\n.*?)^```", PAGE, re.M | re.S)
+    manifest = text.replace("$IMAGE", "watercolour/operator:1").replace("$RUN", "peony")
+    told = kubectl("-n", "operations", "apply", "--dry-run=server", "-f", "-", stdin=manifest)
+    assert "pod/files created" in told
+    claim = yaml.safe_load(manifest)["spec"]["volumes"][0]["persistentVolumeClaim"]
+    assert control_plane.api.find("PersistentVolumeClaim", claim["claimName"], "operations")
+
+
+CLUSTER_PAGE = (ROOT / "docs" / "cluster.md").read_text()
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```", CLUSTER_PAGE, re.M | re.S)
+
+
+@pytest.mark.parametrize("text", [each for each in BLOCKS if each.startswith("spec:")])
+def test_parts_of_a_run_on_the_clusters_page_are_valid(text: str) -> None:
+    load.from_dict({"metadata": {"name": "peony"}, **yaml.safe_load(text)})
+
+
+@pytest.mark.cluster
+def test_manifests_of_the_clusters_page_may_be_made_where_only_restricted_pods_may(
+    api: Api, namespace: str, kubectl: Any
+) -> None:
+    strict = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    api.patch("Namespace", namespace, strict)
+    (text,) = (each for each in BLOCKS if each.startswith("apiVersion:"))
+    told = kubectl("apply", "--dry-run=server", "-f", "-", stdin=text)
+    assert told.count(" created (server dry run)") == 3
+    assert "Warning" not in kubectl("apply", "--dry-run=server", "-f", "-", stdin=text, check=False)
+    (deployment,) = (each for each in yaml.safe_load_all(text) if each["kind"] == "Deployment")
+    pod: dict[str, Any] = {**deployment["spec"]["template"], "metadata": {"name": "trackio"}}
+    pod |= {"apiVersion": "v1", "kind": "Pod"}
+    told = kubectl("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump(pod))
+    assert "pod/trackio created" in told
+
+
 def test_commands_that_are_not_tried_are_at_least_well_formed() -> None:
     for command in commands():
         if ELSEWHERE.search(command):
-            assert shlex.split(command)[0] in {"kubectl", "export"}
+            assert shlex.split(command)[0] in {"kubectl", "export", "envsubst"}

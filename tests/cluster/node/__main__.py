@@ -67,8 +67,12 @@ def _run(options: argparse.Namespace) -> None:
     say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")
     folder = run.fetch(found, options.namespace, name, options.into)
     say(f"done in {time.monotonic() - started:.0f} s; the cluster goes on until  make cluster-down")
-    command = [sys.executable, "-m", "watercolour.cli", "report", str(folder)]
-    subprocess.run(command, check=True)
+    report = folder / "report.html"
+    if not report.exists():
+        say("the trainer left no report (its log says why); it is made here")
+        command = [sys.executable, "-m", "watercolour.cli", "report", str(folder)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(report)
 
 
 def _status() -> int:
