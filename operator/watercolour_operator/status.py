@@ -11,6 +11,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.status import (
     ArtifactsStatus,
     Attempt,
+    Phase,
     Progress,
     QueueProgress,
     RenderersStatus,
@@ -53,6 +54,14 @@ def _attempts(case: Case, verdict: Verdict) -> tuple[Attempt, ...]:
 
 
 def _progress(case: Case, verdict: Verdict) -> Progress | None:
+    """What is known of the training; a run that has ended has no time left and no queue."""
+    known = _known(case, verdict)
+    if known is None or verdict.phase not in (Phase.SUCCEEDED, Phase.FAILED):
+        return known
+    return known.model_copy(update={"eta_seconds": None, "queue": None})
+
+
+def _known(case: Case, verdict: Verdict) -> Progress | None:
     """The trainer's own figures; the last known ones while it does not answer."""
     old, heard, newest = case.status.progress, case.observed.progress, verdict.attempt
     steps = case.spec.trainer.steps if case.spec else (old.steps if old else 0)

@@ -52,6 +52,21 @@ def test_at_the_end_the_scorer_goes_first_and_the_finished_trainer_stays_for_its
     assert world.status.scorer == "Stopped"
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_run_that_has_ended_has_no_time_left(code: int) -> None:
+    world = training(restartPolicy={"maxRestarts": 0})
+    world.step(5, eta_seconds=30.0)
+    world.live(10)
+    assert world.status.progress
+    assert world.status.progress.eta_seconds == 30
+    world.end_trainer(code)
+    world.live(60)
+    assert world.phase in (Phase.SUCCEEDED, Phase.FAILED)
+    assert world.status.progress.step == 5
+    assert world.status.progress.eta_seconds is None
+    assert world.status.progress.queue is None
+
+
 def test_what_is_left_goes_after_the_ttl_and_the_files_stay() -> None:
     world = training(cleanup={"ttlSeconds": 60, "runTtlSecondsSucceeded": 600})
     world.end_trainer(0)
