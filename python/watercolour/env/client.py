@@ -86,6 +86,9 @@ class EnvClient:
         self._idle: list[ClientConnection] = []
         self._http: httpx.AsyncClient | None = None
         self._places = asyncio.Semaphore(sessions)
+        #: Held to begin something, and to end the beginning for good.
+        self._gate = threading.Lock()
+        self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="watercolour-env-client", daemon=True
@@ -99,8 +102,14 @@ class EnvClient:
         self.close()
 
     def close(self) -> None:
-        """Cancel what is under way, close the sockets, end the thread. Twice is harmless."""
-        if self._loop.is_closed():
+        """End what is under way, close the sockets, end the thread. Twice is harmless.
+
+        Each future that was handed out brings what it brings when nobody answers.
+        """
+        with self._gate:
+            first, self._closed = not self._closed, True
+        if not first:
+            self._thread.join()
             return
         asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -120,7 +129,8 @@ class EnvClient:
         """Evaluate one completion in the client's thread.
 
         The future brings a finished rollout, with ``reward`` None and ``unscored_reason`` set when
-        no value could be obtained; it raises for no outside fault.
+        no value could be obtained, as when the client is closed first; it raises for no outside
+        fault.
 
         Args:
             completion: the policy's raw reply.
@@ -141,7 +151,13 @@ class EnvClient:
             rollout.group,
             rollout.index,
         )
-        return self._start(self._evaluate(rollout, task))
+        unscored = rollout.model_copy(
+            update={
+                "unscored_reason": Reason.ENV_UNAVAILABLE,
+                "unscored_detail": "the client was closed before the rollout was scored",
+            }
+        )
+        return self._start(self._evaluate(rollout, task), unscored)
 
     async def evaluate(
         self,
@@ -175,7 +191,7 @@ class EnvClient:
         Returns:
             Whether the environment heard it. It is advice: a lost one costs time and nothing else.
         """
-        return self._start(self._announce(rollouts, until))
+        return self._start(self._announce(rollouts, until), False)
 
     async def announce(self, rollouts: int, until: float) -> bool:
         """As :meth:`submit_announcement`, for callers with an event loop."""
@@ -183,14 +199,31 @@ class EnvClient:
 
     def submit_self_check(self) -> Future[dict[str, Any] | None]:
         """Have the judge asked about pairs of which the answer is known; None if nobody answers."""
-        return self._start(self._checked("selfcheck"))
+        return self._start(self._checked("selfcheck"), None)
 
     def submit_probes(self) -> Future[dict[str, Any] | None]:
         """Have the same few paintings scored anew; None if nobody answers."""
-        return self._start(self._checked("probes"))
+        return self._start(self._checked("probes"), None)
 
-    def _start(self, work: Coroutine[Any, Any, Value]) -> Future[Value]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+    def _start(self, work: Coroutine[Any, Any, Value], unanswered: Value) -> Future[Value]:
+        """Begin; the future brings ``unanswered`` if the client is closed first."""
+        with self._gate:
+            if not self._closed:
+                return asyncio.run_coroutine_threadsafe(
+                    self._until_closed(work, unanswered), self._loop
+                )
+        work.close()
+        ended: Future[Value] = Future()
+        ended.set_result(unanswered)
+        return ended
+
+    async def _until_closed(self, work: Coroutine[Any, Any, Value], unanswered: Value) -> Value:
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not self._closed:
+                raise  # Whoever waited for it wants it no more.
+            return unanswered
 
     async def _shut(self) -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

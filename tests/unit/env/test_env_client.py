@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -274,22 +275,86 @@ async def test_a_thread_without_an_event_loop_can_submit() -> None:
     assert [rollout.reward for rollout in found] == [0.1, 0.2, 0.3]
 
 
-async def test_closing_cancels_what_is_under_way_and_ends_the_thread() -> None:
-    class Silent(Env):
-        async def step(self, socket: ServerConnection, episode: str, reply: str) -> None:
-            self.replies.append(reply)
-            asked.set()
-            await socket.wait_closed()
+class Silent(Env):
+    """Never answers a reply."""
 
-    asked = asyncio.Event()
-    async with served(Silent()) as (client, _):
-        future = client.submit("0.5", subject="s", seed=1)
-        await asked.wait()
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def step(self, socket: ServerConnection, episode: str, reply: str) -> None:
+        self.replies.append(reply)
+        self.asked.set()
+        await socket.wait_closed()
+
+
+async def test_closing_ends_every_request_once_as_unscored_and_ends_the_thread() -> None:
+    env = Silent()
+    async with served(env, sessions=2) as (client, _):
+        first = client.submit("0.5", subject="s", seed=1, step=3)
+        await env.asked.wait()
+        # One more has a session; the others wait for one, or have not even been looked at.
+        rollouts = [first, *(client.submit("0.5", subject="s", seed=n) for n in range(2, 20))]
+        ends: list[int] = []
+        for number, future in enumerate(rollouts):
+            future.add_done_callback(lambda _, number=number: ends.append(number))
+        announced, checked = client.submit_announcement(4, 0.0), client.submit_self_check()
         await asyncio.to_thread(client.close)
-        assert future.cancelled()
+        assert sorted(ends) == list(range(19))
+        told = [future.result(0) for future in rollouts]
+        assert {rollout.reward for rollout in told} == {None}
+        assert {rollout.unscored_reason for rollout in told} == {Reason.ENV_UNAVAILABLE}
+        assert [rollout.seed for rollout in told] == list(range(1, 20))
+        assert told[0].step == 3
+        assert all(rollout.gate_passed is None for rollout in told)
+        assert (announced.result(0), checked.result(0)) == (False, None)
         client.close()
     names = {thread.name for thread in threading.enumerate()}
     assert "watercolour-env-client" not in names
+
+
+async def test_what_is_asked_of_a_closed_client_is_unscored_at_once() -> None:
+    client = EnvClient("http://127.0.0.1:9")
+    client.close()
+    told = client.submit("0.5", subject="s", seed=1).result(0)
+    assert (told.reward, told.unscored_reason) == (None, Reason.ENV_UNAVAILABLE)
+    assert client.submit_announcement(1, 0.0).result(0) is False
+
+
+async def test_nothing_is_lost_that_is_asked_while_the_client_closes() -> None:
+    env = Silent()
+    async with served(env, sessions=2) as (client, _):
+        futures: list[Future[Rollout]] = []
+        over = threading.Event()
+
+        def ask_on() -> None:
+            while not over.is_set():
+                futures.append(client.submit("0.5", subject="s", seed=1))
+                over.wait(0.0005)
+
+        asking = threading.Thread(target=ask_on)
+        asking.start()
+        await env.asked.wait()
+        await asyncio.to_thread(client.close)
+        over.set()
+        await asyncio.to_thread(asking.join)
+        told = [future.result(0) for future in futures]
+    assert len(told) > 1
+    assert {rollout.reward for rollout in told} == {None}
+    assert {rollout.unscored_reason for rollout in told} == {Reason.ENV_UNAVAILABLE}
+
+
+async def test_a_request_that_nobody_wants_any_more_is_cancelled() -> None:
+    env = Silent()
+    async with served(env, sessions=1) as (client, _):
+        unwanted = client.submit("0.5", subject="s", seed=1)
+        await env.asked.wait()
+        assert unwanted.cancel()
+        env.asked.clear()
+        following = client.submit("0.5", subject="s", seed=2)
+        await env.asked.wait()
+    assert unwanted.cancelled()
+    assert following.result(0).unscored_reason == Reason.ENV_UNAVAILABLE
 
 
 async def test_an_announcement_nobody_hears_is_no_error() -> None:
