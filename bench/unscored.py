@@ -36,7 +36,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
 from watercolour.api.trainer import decoding
-from watercolour.train import artifacts, batches, engines, grpo, policy, session, settings
+from watercolour.train import artifacts, asking, batches, engines, grpo, policy, session, settings
 from watercolour.train import trainer as trainers
 from watercolour.train.progress import Progress
 from watercolour.train.rollouts import Painter
@@ -156,7 +156,7 @@ def recorded(run: WatercolourRun) -> tuple[list[Row], list[float]]:
     drawn = decoding(run.spec.trainer.sampling, builtin=True)
     pad = found.tokenizer.pad_token_id
     _, engine = engines.build("auto", found.model, drawn, found.ends, pad=pad)
-    prompt = session.tokens_of(run.spec, found, SUBJECT)
+    prompt = asking.tokens_of(run.spec, found, SUBJECT)
     seeds = [batches.row_seed(run.spec.seed, 0, 0, place) for place in range(MEMBERS)]
     rows = engine([prompt] * MEMBERS, seeds, lambda number, row: None, lambda: None)
     return rows, [worth(found.tokenizer.decode(row.tokens)) for row in rows]
@@ -189,7 +189,7 @@ def step(run: WatercolourRun, rows: Sequence[Row], values: Sequence[Value]) -> T
             seed_of=lambda step, attempt, row: 0,
             stop=lambda: None,
         )
-        ask = partial(session.tokens_of, spec, found)
+        ask = partial(asking.tokens_of, spec, found)
         held = trainers.Session(
             batches=plan,
             painter=painter,

@@ -175,18 +175,69 @@ def push(run_folder: Path, repo: str | None, json_: bool) -> None:
 
 @root.cli.command()
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
-@click.option("--samples", type=click.IntRange(min=100), help="Sketches to learn from.")
+@click.option(
+    "--file",
+    "-f",
+    "spec",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="A run's specification: make an adapter of its policy, as spec.sft says.",
+)
+@click.option("--corpus", help="Instead of spec.sft.corpus: also a run, or its name in runs/.")
+@click.option("--samples", type=click.IntRange(min=1), help="Sketches to learn from.")
 @click.option("--epochs", type=click.IntRange(min=1), help="Times that each is seen.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seeds weights and order.")
+@click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Any field of the spec.")
 @root.as_json
-def sft(out: Path, json_: bool, **plan: int | None) -> None:
-    """Make the tiny policy by learning the sketch grammar (the cold start)."""
+def sft(
+    out: Path,
+    spec: Path | None,
+    corpus: str | None,
+    samples: int | None,
+    epochs: int | None,
+    seed: int | None,
+    sets: Sequence[str],
+    json_: bool,
+) -> None:
+    """Make a policy by learning sketches (the cold start).
+
+    \b
+    watercolour sft --out tiny                       the tiny policy, from nothing
+    watercolour sft -f run.yaml --out warm           an adapter of the policy of run.yaml
+    watercolour sft -f run.yaml --out warm --corpus runs/first
+                                                     the same from the best of a run (best of n)
+
+    A run begins with an adapter that spec.model.adapter names.
+    """
+    if spec is None:
+        if corpus is not None or sets:
+            raise click.UsageError("--corpus and --set: name a specification by -f too.")
+        _sft_tiny(out, {"samples": samples, "epochs": epochs, "seed": seed}, json_)
+        return
+    overrides = dict(assignment(text) for text in sets)
+    given = {
+        "spec.sft.corpus": corpus and _corpus(corpus),
+        "spec.sft.examples": samples,
+        "spec.sft.epochs": epochs,
+        "spec.seed": seed,
+    }
+    overrides |= {path: str(value) for path, value in given.items() if value is not None}
+    _sft_adapter(out, spec, overrides, json_)
+
+
+def _corpus(named: str) -> str:
+    folder = root.run_folder(Path(named))
+    return str(folder.absolute()) if folder.is_dir() else named
+
+
+def _sft_tiny(out: Path, given: dict[str, int | None], json_: bool) -> None:
     import time
     from dataclasses import asdict, replace
 
     from watercolour.local.progress import duration
     from watercolour.train import sft as cold_start
 
+    if (samples := given["samples"]) is not None and samples < 100:
+        raise click.UsageError("--samples: at least 100 for the tiny policy.")
     told = 0.0
 
     def show(step: int, steps: int, loss: float, left: float) -> None:
@@ -195,10 +246,35 @@ def sft(out: Path, json_: bool, **plan: int | None) -> None:
             told = time.monotonic()
             click.echo(f"step {step}/{steps}  loss {loss:.3f}  left {duration(left)}", err=True)
 
-    given = {name: value for name, value in plan.items() if value is not None}
+    known = {name: value for name, value in given.items() if value is not None}
     out.mkdir(parents=True, exist_ok=True)
-    card = cold_start.train(out, replace(cold_start.Plan(), **given), show)
+    card = cold_start.train(out, replace(cold_start.Plan(), **known), show)
     if json_:
         root.print_json({**asdict(card), "out": str(out)})
     else:
         click.echo(f"{out}: {card.parameters:,} parameters, gate {card.gate_pass_rate:.0%}")
+
+
+def _sft_adapter(out: Path, spec: Path, overrides: dict[str, str], json_: bool) -> None:
+    import os
+    from dataclasses import asdict
+    from functools import partial
+
+    from watercolour.api import load, locality
+    from watercolour.train import coldrun, launch, ranks
+
+    wanted = load.run(spec, overrides)
+    locality.require_one_machine(wanted)
+    if launch.needed(wanted.spec, os.environ):
+        outcome = coldrun.by_several(wanted, out)
+    else:
+        with ranks.joined() as alone:
+            tell = coldrun.shown(partial(click.echo, err=True))
+            outcome = coldrun.adapter(wanted.spec, out, tell, alone)
+    if json_:
+        root.print_json({**asdict(outcome), "out": str(out)})
+    else:
+        click.echo(
+            f"{out}: {outcome.examples:,} sketches, loss {outcome.loss:.3f}, "
+            f"gate {outcome.gate_pass_rate:.0%}"
+        )

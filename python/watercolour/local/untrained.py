@@ -24,7 +24,7 @@ def replies(model: str, subject: str, seed: int) -> Generator[Proposal]:
         InputError: the policy cannot be loaded (InvalidModel).
     """
     # Imported here: they take seconds, and only this needs them.
-    from watercolour.train import engines, policy, session
+    from watercolour.train import asking, engines, policy
     from watercolour.train.sampling import derive_seed
 
     spec = RunSpec(model=Model(id=model), prompts=Prompts(subjects=(subject,)))
@@ -33,7 +33,7 @@ def replies(model: str, subject: str, seed: int) -> Generator[Proposal]:
     _, engine = engines.build(
         "auto", loaded.model, drawn, loaded.ends, pad=loaded.tokenizer.pad_token_id
     )
-    tokens = session.tokens_of(spec, loaded, subject)
+    tokens = asking.tokens_of(spec, loaded, subject)
     number = 0
     while True:
         seeds = [derive_seed(seed, "calibrate", number + n) for n in range(BATCH)]

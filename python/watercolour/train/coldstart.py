@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from watercolour import logs
+from watercolour.api.errors import InfrastructureError
+from watercolour.api.reasons import Reason
 from watercolour.api.spec import Gate, Sft
 from watercolour.sketch import gate
-from watercolour.train import packing
+from watercolour.train import gpu_memory, packing
+from watercolour.train.decode import weights
 from watercolour.train.engines import Engine
 from watercolour.train.ranks import Ranks
 from watercolour.train.sampling import Stop
@@ -28,8 +33,10 @@ log = logs.get(__name__)
 WARM_UP = 0.05
 #: Sketches drawn to see how many pass, and how often over the whole corpus that is done.
 PROBES, LOOKS = 16, 8
-#: Tokens that go through the policy at once, padding counted.
-TOKENS = 8_192
+#: Tokens that go through the policy at once on the CPU, padding counted.
+CPU_TOKENS = 8_192
+
+TOO_LONG = "Leave the longest sketches out of spec.sft.corpus, or use a larger GPU."
 
 ALONE = Ranks()
 
@@ -69,15 +76,21 @@ def run(
         tell: hears of each step.
         stop: called every step; raises to abandon the cold start.
         ranks: those that share the training; each takes its part of every batch.
+
+    Raises:
+        InfrastructureError: the loss is no number (LossNotFinite), or one pair alone is too much
+            for the GPU (GpuOutOfMemory).
     """
     began = time.monotonic()
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    if weights[0].device.type == "cuda":
+    learning = [weight for weight in model.parameters() if weight.requires_grad]
+    tokens = CPU_TOKENS
+    if learning[0].device.type == "cuda":
+        tokens = packing.GPU_TOKENS
         # Memory for activations is short beside a large policy, and the trainer does so too.
         checkpointed: Any = model
         settings = {"use_reentrant": False}
         checkpointed.gradient_checkpointing_enable(gradient_checkpointing_kwargs=settings)
-    optimizer = torch.optim.AdamW(weights, lr=spec.learning_rate, weight_decay=0.0)
+    optimizer = torch.optim.AdamW(learning, lr=spec.learning_rate, weight_decay=0.0)
     size = spec.batch_size
     batches = [examples[start : start + size] for start in range(0, len(examples), size)]
     steps = len(batches) * spec.epochs
@@ -91,16 +104,21 @@ def run(
         optimizer.zero_grad(set_to_none=True)
         batch = batches[step % len(batches)]
         mine = [one for place, one in enumerate(batch) if ranks.owns(place, len(batch))]
-        fresh = _backward(model, mine, sum(len(reply) for _, reply in batch))
-        ranks.sum_gradients(weights)
-        fresh = sum(ranks.gather(fresh))
-        torch.nn.utils.clip_grad_norm_(weights, 1.0)
-        optimizer.step()
+        # Before anything is exchanged, so that one process may begin its part again.
+        with ranks.agreed():
+            fresh, tokens = _gradients(model, mine, _learnt(batch), tokens, step)
+        ranks.sum_gradients(learning)
+        fresh = _finite(sum(ranks.gather(fresh)), step)
+        if math.isfinite(torch.nn.utils.clip_grad_norm_(learning, 1.0)):
+            optimizer.step()
+        else:
+            log.warning("cold start, step %d: no update, a gradient is not a number", step)
         loss = fresh if step == 0 else 0.9 * loss + 0.1 * fresh
         done = step + 1
         if done % look_every == 0 or done == steps:
             passing = rate(done)
-            log.info("cold start: step %d of %d, gate pass rate %.2f", done, steps, passing)
+            if ranks.first:
+                log.info("cold start: step %d of %d, gate pass rate %.2f", done, steps, passing)
         tell(done, steps, loss, passing)
         if passing is not None and passing >= spec.target_gate_pass_rate:
             break
@@ -111,25 +129,72 @@ def run(
     return Outcome(seen, done, loss, passing, round(time.monotonic() - began, 1))
 
 
+def _finite(loss: float, step: int) -> float:
+    if not math.isfinite(loss):
+        raise InfrastructureError(
+            Reason.LOSS_NOT_FINITE,
+            f"the loss of the cold start's step {step} is {loss}.",
+            remedy="Lower spec.sft.learningRate.",
+        )
+    return loss
+
+
 def schedule(step: int, steps: int, warm_up: float) -> float:
     """Share of the peak rate: a linear rise over ``warm_up`` steps, a cosine to a twentieth."""
     cosine = 0.5 * (1 + math.cos(math.pi * step / steps))
     return min(1.0, (step + 1) / max(1.0, warm_up)) * (0.05 + 0.95 * cosine)
 
 
-def _backward(model: Any, batch: Sequence[Example], total: int) -> float:
+def _learnt(batch: Sequence[Example]) -> int:
+    """Tokens that a batch teaches."""
+    return sum(len(reply) for _, reply in batch)
+
+
+def _gradients(
+    model: nn.Module, batch: Sequence[Example], total: int, tokens: int, step: int
+) -> tuple[float, int]:
+    """The loss, whose gradients are in the model then, and the size of micro-batches that fits."""
+    longest = max((len(asked) + len(reply) for asked, reply in batch), default=0)
+    with gpu_memory.full_named(lambda: ("learning a sketch", TOO_LONG)), _chunked_head(model):
+        return gpu_memory.in_smaller_parts(
+            partial(_backward, model, batch, total),
+            partial(model.zero_grad, set_to_none=True),
+            tokens,
+            longest,
+            f"cold start, step {step}",
+        )
+
+
+@contextmanager
+def _chunked_head(model: nn.Module) -> Generator[None]:
+    """Have the policy score replies itself, a chunk at a time, as it does for TRL's trainer.
+
+    All logits of 30,000 tokens over 250,000 words would be 30 GB. The trainer's own head is put
+    back afterwards: it divides by the temperature of sampling.
+    """
+    # Imported here: it takes seconds, and what else this module has does without.
+    from trl.trainer.utils import add_fused_lm_head
+
+    policy = weights.causal_lm(model)
+    before = policy.forward
+    add_fused_lm_head(policy)
+    try:
+        yield
+    finally:
+        policy.forward = before
+
+
+def _backward(model: Any, batch: Sequence[Example], total: int, tokens: int) -> float:
     """Gradients of the negative log-likelihood of the replies' tokens over ``total``; its value."""
     device = next(model.parameters()).device
     mean = 0.0
-    for rows in packing.micro_batches([len(a) + len(b) for a, b in batch], TOKENS):
-        tokens, labels, seen = padded([batch[row] for row in rows], device)
+    for rows in packing.micro_batches([len(a) + len(b) for a, b in batch], tokens):
+        shown, labels, seen = padded([batch[row] for row in rows], device)
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            logits: Tensor = model(input_ids=tokens, attention_mask=seen).logits[:, :-1]
-        loss = nn.functional.cross_entropy(
-            logits.float().flatten(0, 1), labels[:, 1:].flatten(), reduction="sum"
-        )
-        (loss / total).backward()
-        mean += loss.item() / total
+            found = model(input_ids=shown, attention_mask=seen, labels=labels, fused_lm_head=True)
+        loss = -found.log_probs.sum() / total
+        loss.backward()
+        mean += loss.item()
     return mean
 
 
@@ -149,15 +214,14 @@ def padded(
     return tokens.to(device), labels.to(device), seen.to(device)
 
 
-def gate_pass_rate(
+def admitted(
     engine: Engine,
     decode: Callable[[Sequence[int]], str],
     prompts: Sequence[Sequence[int]],
     seeds: Sequence[int],
     limits: Gate,
     stop: Stop,
-) -> float:
-    """The share of sketches, one a prompt, that the static gate admits."""
-    rows = engine(prompts, seeds, lambda _row, _completion: None, stop)
-    admitted = [not gate.inspect(decode(row.tokens), limits).violations for row in rows]
-    return sum(admitted) / len(admitted)
+) -> int:
+    """How many sketches, one a prompt, the static gate admits."""
+    rows = engine(prompts, seeds, lambda _row, _completion: None, stop) if prompts else []
+    return sum(not gate.inspect(decode(row.tokens), limits).violations for row in rows)

@@ -15,10 +15,6 @@ from watercolour.train.rollouts import Painted
 from watercolour.train.steps import Steps
 from watercolour.train.trainer import Session, Trainer
 
-#: Tokens that go through the model at once on a GPU, until it says that they are too many. Of
-#: Qwen3.5-35B-A3B with checkpointing they take 23 GiB besides the weights.
-MICRO_BATCH_TOKENS = 32_768
-
 
 def build(policy: Policy, settings: GRPOConfig, prompts: Dataset, session: Session) -> Trainer:
     """The trainer of a session."""
@@ -58,7 +54,7 @@ def micro_batch_tokens(batches: Batches, settings: GRPOConfig) -> int | None:
     """
     additive = settings.loss_type in packing.ADDITIVE and not settings.entropy_coef
     packed = additive and batches.accumulation == 1 and not settings.use_cpu
-    return MICRO_BATCH_TOKENS if packed and not settings.use_adaptive_entropy else None
+    return packing.GPU_TOKENS if packed and not settings.use_adaptive_entropy else None
 
 
 def answer(painted: Painted, end: int) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from torch import Tensor
 
 #: TRL's losses that divide a sum over tokens by the tokens of the whole generation batch.
 ADDITIVE = frozenset({"dapo", "cispo", "vespo"})
+#: Tokens that go through the model at once on a GPU, until it says that they are too many. Of
+#: Qwen3.5-35B-A3B with checkpointing they take 23 GiB besides the weights.
+GPU_TOKENS = 32_768
 
 
 def micro_batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:

@@ -60,24 +60,32 @@ def load(spec: Sft, seed: int) -> list[Pair]:
 
 
 def _lines(path: Path) -> Iterable[Pair]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                yield _pair(json.loads(line))
-            except (ValueError, TypeError, KeyError) as error:
-                raise _refused(
-                    f"{path}:{number}",
-                    f"no pair ({error})",
-                    'Write {"subject": "a red poppy", "sketch": "function setup() …"}.',
-                ) from error
+    try:
+        # Not by splitlines, which knows ends of lines that JSON allows within a text.
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(
+            str(path), f"cannot be read ({error})", "Make it a readable file in UTF-8."
+        ) from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield _pair(json.loads(line))
+        except (ValueError, TypeError, KeyError) as error:
+            raise _refused(
+                f"{path}:{number}",
+                f"no pair ({type(error).__name__}: {error})",
+                'Write {"subject": "a red poppy", "sketch": "function setup() …"}.',
+            ) from error
 
 
 def _pair(row: Mapping[str, Any]) -> Pair:
     subject, sketch = row["subject"], row["sketch"]
     if not isinstance(subject, str) or not isinstance(sketch, str):
         raise TypeError("subject and sketch must be text")
+    if not subject.strip() or not sketch.strip():
+        raise ValueError("subject and sketch must not be blank")
     return Pair(subject, sketch)
 
 
@@ -85,6 +93,9 @@ def best_of(run: Path) -> list[Pair]:
     """The best admitted rollout of each group of a run: distillation by best of n.
 
     Unscored rollouts are passed over; a sketch that was best twice is taken once.
+
+    Raises:
+        InputError: a file cannot be read, or holds no rollouts (ArtifactsDamaged).
     """
     best: dict[tuple[int, int], tuple[float, Pair]] = {}
     for file in sorted((run / "rollouts").glob("*.parquet")):

@@ -15,7 +15,7 @@ from watercolour.api.errors import InputError
 from watercolour.api.policy import BUILTIN
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Lora, Model
-from watercolour.train import targets
+from watercolour.train import gpu_memory, targets
 
 POLICIES = Path(__file__).parent / "policies"
 ADAPTER_FILE = "adapter_model.safetensors"
@@ -48,13 +48,17 @@ def load(spec: Model, lora: Lora) -> Policy:
     Raises:
         InputError: one of them cannot be loaded whole (InvalidModel), or the adapter's targets are
             not in the model (InvalidSpec).
+        InfrastructureError: the GPU is too small for it (GpuOutOfMemory).
     """
     source = _source(spec)
     model = _model(spec, source)
     tokenizer = _tokenizer(spec, source)
     ends = _ends(model, tokenizer)
     if torch.cuda.is_available():
-        model = model.to("cuda")
+        with gpu_memory.full_named(
+            lambda: ("loading the policy", "Name a smaller spec.model, or use a larger GPU.")
+        ):
+            model = model.to("cuda")
     if spec.adapter is not None:
         return Policy(_adapted(model, spec.adapter), tokenizer, ends, None)
     return Policy(model, tokenizer, ends, lora_of(model, lora))

@@ -26,6 +26,8 @@ Value = TypeVar("Value")
 
 #: How long one process waits for the others: a step whose paintings are late is no fault.
 PATIENCE = timedelta(hours=2)
+#: More threads than this slow a small policy down: their barriers cost more than they bring.
+CPU_THREADS = 2
 _MARK = "agreed"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -60,6 +62,10 @@ class Ranks:
     def owns(self, place: int, total: int) -> bool:
         """Whether the place among ``total`` is this process's: each has a run of neighbours."""
         return place * self.size // total == self.rank
+
+    def limit_threads(self) -> None:
+        """Take this process's share of the machine's threads."""
+        torch.set_num_threads(max(1, min(CPU_THREADS, torch.get_num_threads() // self.size)))
 
     def gather(self, value: Value) -> list[Value]:
         """The values of all processes, by rank; every process must ask."""

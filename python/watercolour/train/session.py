@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
 from datasets import Dataset
 
 from watercolour import logs
 from watercolour.api.errors import (
-    InfrastructureError,
     InputError,
     InterruptedRun,
     WatercolourError,
 )
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
-from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
 from watercolour.reward.recipe import Recipe, differences, plain
-from watercolour.sketch import prompt
 from watercolour.train import (
     artifacts,
+    asking,
     batches,
     checkpoint,
-    coldstart,
     delta,
     engines,
+    generation,
+    gpu_memory,
     grpo,
     judgecheck,
-    logit_bias,
-    pairs,
     preflight,
     reckoning,
-    served,
     settings,
     summary,
-    thinking,
+    teaching,
 )
 from watercolour.train import policy as policies
 from watercolour.train.drift import Probes
@@ -56,8 +50,6 @@ from watercolour.train.trainer import Limits, Session, Trainer
 log = logs.get(__name__)
 
 ALONE = Ranks()
-#: More threads than this slow a small policy down: their barriers cost more than they bring.
-CPU_THREADS = 2
 
 
 class Desk(Protocol):
@@ -104,7 +96,7 @@ def run(
         InfrastructureError: the run cannot go on; there is a checkpoint if there was a step.
     """
     spec, name = wanted.spec, wanted.metadata.name
-    torch.set_num_threads(max(1, min(CPU_THREADS, torch.get_num_threads() // ranks.size)))
+    ranks.limit_threads()
     policy = policies.load(spec.model, spec.trainer.lora)
     on_cpu = policy.model.device.type == "cpu"
     if not on_cpu:
@@ -113,8 +105,10 @@ def run(
     plan = batches.plan(spec, whole=policy.small or not on_cpu, processes=ranks.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
-    ask = partial(tokens_of, spec, policy)
-    engine_for = partial(_engine, spec, policy, config.cache_implementation, out, ranks)
+    ask = partial(asking.tokens_of, spec, policy)
+    engine_for = partial(
+        generation.engine_of, spec, policy, config.cache_implementation, out, ranks
+    )
     painter = _painter(spec, name, policy, engine_for(policy.model), env, stopping, ranks)
     painter.generated = partial(progress.enter, "painting")
     painter.completed = partial(reckoning.completed, recipe)
@@ -188,7 +182,7 @@ def _train(trainer: Trainer, session: Session, resumed: Path | None, steps: int)
     """Run the steps; whatever ends them early leaves a checkpoint of the last one behind."""
     trainer.resumed = resumed
     try:
-        with _memory_named(trainer, session.progress):
+        with gpu_memory.full_named(partial(_while_full, trainer, session.progress)):
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         if trainer.state.global_step < session.batches.steps:
             raise InterruptedRun(
@@ -204,24 +198,14 @@ def _train(trainer: Trainer, session: Session, resumed: Path | None, steps: int)
         raise
 
 
-@contextmanager
-def _memory_named(trainer: Trainer, progress: Progress) -> Generator[None]:
-    """Turn a GPU that is full into an error with a reason.
-
-    Raises:
-        InfrastructureError: it is (GpuOutOfMemory).
-    """
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        updating = progress.phase == "updating"
-        raise InfrastructureError(
-            Reason.GPU_OUT_OF_MEMORY,
-            f"the GPU was full while {progress.phase} in step {trainer.state.global_step}.",
-            remedy="Lower spec.trainer.sampling.maxCompletionTokens"
-            + (", or set" if updating else " or rolloutsPerStep, or set")
-            + " spec.trainer.processes to more GPUs.",
-        ) from error
+def _while_full(trainer: Trainer, progress: Progress) -> tuple[str, str]:
+    """What was being done when the GPU was full, and the remedy."""
+    rows = "" if progress.phase == "updating" else " or rolloutsPerStep"
+    return (
+        f"{progress.phase} in step {trainer.state.global_step}",
+        f"Lower spec.trainer.sampling.maxCompletionTokens{rows}, or set spec.trainer.processes "
+        "to more GPUs.",
+    )
 
 
 def _cold_start(
@@ -233,66 +217,26 @@ def _cold_start(
     out: Path,
 ) -> None:
     """Fine-tune the adapter on pairs of prompt and sketch, and say what came of it."""
-    assert spec.sft is not None
-    subjects = spec.prompts.subjects
-    asked = [subjects[number % len(subjects)] for number in range(coldstart.PROBES)]
-    prompts = [tokens_of(spec, policy, subject) for subject in asked]
-
     ranks = painter.ranks
-
-    def rate(look: int) -> float:
-        rows = range(len(prompts))
-        seeds = [batches.row_seed(spec.seed, preflight.STEP, look, row) for row in rows]
-        found = coldstart.gate_pass_rate(
-            painter.engine, painter.decode, prompts, seeds, spec.recipe.gate, painter.stop
-        )
-        # All go by what the first has seen, so that all stop at the same step.
-        return ranks.gather(found)[0]
-
-    def stop() -> None:
-        painter.stop()
-        painter.stop_together()
 
     def tell(step: int, steps: int, loss: float, passing: float | None) -> None:
         figures = {"step": step, "steps": steps, "loss": loss, "gate_pass_rate": passing}
         progress.enter("sft", sft=figures)
 
     progress.enter("sft")
-    found = pairs.load(spec.sft, spec.seed)
-    examples = [reply_tokens(spec, policy, pair) for pair in found]
-    outcome = coldstart.run(trainer.adapted, examples, spec.sft, rate, tell, stop, ranks)
+    outcome = teaching.teach(
+        spec,
+        policy,
+        trainer.adapted,
+        painter.engine,
+        tell,
+        ranks,
+        stop=painter.stop,
+        stop_together=painter.stop_together,
+    )
     with ranks.agreed():
         if ranks.first:
-            write_text(out / "sft.json", json.dumps(asdict(outcome), indent=2) + "\n")
-
-
-def reply_tokens(
-    spec: RunSpec, policy: policies.Policy, pair: pairs.Pair
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """A prompt and the reply that holds the sketch, as the policy would write it."""
-    plain = prompt.preset(spec.prompts.system, spec.model.id) == "tiny"
-    text = pair.sketch.strip() if plain else f"```javascript\n{pair.sketch.strip()}\n```"
-    reply: list[int] = policy.tokenizer(text, add_special_tokens=False)["input_ids"]
-    return tokens_of(spec, policy, pair.subject), (*reply, policy.tokenizer.eos_token_id)
-
-
-def tokens_of(spec: RunSpec, policy: policies.Policy, subject: str) -> tuple[int, ...]:
-    """The prompt that asks for a subject, as tokens."""
-    tokens: list[int] = policy.tokenizer.apply_chat_template(
-        messages_of(spec, subject),
-        add_generation_prompt=True,
-        tokenize=True,
-        return_dict=False,
-        **{"enable_thinking": spec.prompts.thinking, **spec.model.chat_template_kwargs},
-    )
-    if not spec.prompts.thinking:
-        thinking.require_shut(policy.tokenizer.decode(tokens))
-    return tuple(tokens)
-
-
-def messages_of(spec: RunSpec, subject: str) -> list[dict[str, str]]:
-    """The chat that asks for a subject."""
-    return prompt.messages(subject, prompt.preset(spec.prompts.system, spec.model.id))
+            teaching.write(outcome, out)
 
 
 def groups_of(
@@ -318,7 +262,13 @@ def _preflight(
     """Paint a few sketches and keep what they showed, or refuse the run."""
     progress.enter("preflight")
     silent = not spec.prompts.thinking
-    found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards, silent=silent)
+    with gpu_memory.full_named(
+        lambda: (
+            "sketching probes",
+            "Lower spec.trainer.sampling.maxCompletionTokens or spec.trainer.guards.probes.",
+        )
+    ):
+        found = preflight.probe(painter, _probes(spec, ask), spec.trainer.guards, silent=silent)
     progress.enter("preflight", preflight=asdict(found))
     with painter.ranks.agreed():
         if painter.ranks.first:
@@ -369,33 +319,6 @@ def _painter(
     )
 
 
-def _engine(
-    spec: RunSpec,
-    policy: policies.Policy,
-    cache: str | None,
-    out: Path,
-    ranks: Ranks,
-    model: torch.nn.Module,
-) -> engines.Engine:
-    drawn = decoding(spec.trainer.sampling, builtin=settings.is_builtin(spec))
-    bias = logit_bias.of_tokens(policy.tokenizer, spec.trainer.sampling.logit_bias)
-    drawn = drawn._replace(bias=bias)
-    pad = policy.tokenizer.pad_token_id
-    vllm = spec.trainer.vllm
-    server = vllm and served.Server(vllm, out, model, drawn, policy.ends, ranks.rank)
-    name, engine = engines.build(
-        spec.trainer.engine,
-        model,
-        drawn,
-        policy.ends,
-        pad=pad,
-        cache=cache,
-        server=(lambda: server.generate) if server else None,
-    )
-    log.info("generation engine: %s", name)
-    return engine
-
-
 def _limits(spec: RunSpec) -> Limits:
     guards = spec.trainer.guards
     least, _ = recipes.get(spec.recipe).range
@@ -410,12 +333,13 @@ def _limits(spec: RunSpec) -> Limits:
 
 def dataset(spec: RunSpec, plan: batches.Batches) -> Dataset:
     """One row a group, in the order of the steps; TRL repeats each for the group's members."""
+    subjects = [
+        batches.subject(spec.prompts.subjects, plan, step, group)
+        for step in range(0, plan.rounds * plan.reuse, plan.reuse)
+        for group in range(plan.groups)
+    ]
     return Dataset.from_list(
-        [
-            {"prompt": messages_of(spec, batches.subject(spec.prompts.subjects, plan, step, group))}
-            for step in range(0, plan.rounds * plan.reuse, plan.reuse)
-            for group in range(plan.groups)
-        ]
+        [{"prompt": asking.messages_of(spec, subject)} for subject in subjects]
     )
 
 

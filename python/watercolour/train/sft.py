@@ -190,7 +190,7 @@ def gate_pass_rate(model: Any, reader: Any, probes: int, seed: int) -> float:
     prompts = [prompt_tokens(reader, subjects[index % len(subjects)]) for index in range(probes)]
     ends = frozenset([int(model.config.eos_token_id)])
     drawn = Decoding(max_completion_tokens=320)
-    return coldstart.gate_pass_rate(
+    found = coldstart.admitted(
         engines.build("static", model, drawn, ends, pad=model.config.pad_token_id)[1],
         partial(reader.decode, skip_special_tokens=True),
         prompts,
@@ -198,6 +198,7 @@ def gate_pass_rate(model: Any, reader: Any, probes: int, seed: int) -> float:
         Gate(),
         stop=lambda: None,
     )
+    return found / probes
 
 
 def _show(step: int, steps: int, loss: float, left: float) -> None:

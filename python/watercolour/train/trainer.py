@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Kl
-from watercolour.train import bad_batch, checkpoint, correction, packing, reload
+from watercolour.train import bad_batch, checkpoint, correction, gpu_memory, packing, reload
 from watercolour.train.artifacts import Artifacts
 from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
@@ -96,29 +97,23 @@ class Trainer(GRPOTrainer):
         """The loss, by packed micro-batches where the loss is a sum over tokens.
 
         Each part goes backward at once; what is returned only carries the value. When the memory
-        does not suffice, the step begins again with micro-batches of half the size, once for all.
+        does not suffice, the step begins again with micro-batches of half the size, from then on.
         """
         if self.micro_batch_tokens is None or not model.training:
             loss, apart = self._observed_loss(model, inputs)
             self._tell_mismatch(apart)
             return loss
-        while True:
-            try:
-                return self._packed_loss(model, inputs, self.micro_batch_tokens)
-            except torch.OutOfMemoryError:
-                longest = max(packing.lengths_of(inputs))
-                # The other processes are in the middle of the step and cannot begin it again.
-                if self.micro_batch_tokens <= longest or not self.session.ranks.alone:
-                    raise
-                self.micro_batch_tokens = max(longest, self.micro_batch_tokens // 2)
-                log.warning(
-                    "step %d: out of GPU memory; micro-batches have %d tokens from now on",
-                    self.state.global_step,
-                    self.micro_batch_tokens,
-                )
-            # Outside the handler, whose traceback would keep the failed attempt's tensors.
-            model.zero_grad(set_to_none=True)
-            torch.cuda.empty_cache()
+        # The other processes are in the middle of the step and cannot begin it again.
+        again = self.session.ranks.alone
+        tokens = self.micro_batch_tokens
+        loss, self.micro_batch_tokens = gpu_memory.in_smaller_parts(
+            partial(self._packed_loss, model, inputs),
+            partial(model.zero_grad, set_to_none=True),
+            tokens,
+            max(packing.lengths_of(inputs)) if again else tokens,
+            f"step {self.state.global_step}",
+        )
+        return loss
 
     def _packed_loss(self, model: Any, inputs: Any, tokens: int) -> Tensor:
         total = torch.zeros((), device=inputs["completion_ids"].device)

@@ -9,7 +9,7 @@ import pytest
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import Model, RunSpec, Sampling, Trainer, WatercolourRun
-from watercolour.train import batches, session, settings
+from watercolour.train import asking, batches, session, settings
 from watercolour.train.batches import Batches
 
 Make = Callable[..., WatercolourRun]
@@ -123,4 +123,4 @@ def test_trl_is_given_the_prompts_of_the_groups_that_are_painted(wanted: Make) -
         for step in range(3)
         for group in session.groups_of(spec, halves, lambda _: (1,), step)
     ]
-    assert list(prompts) == [session.messages_of(spec, group.subject) for group in groups]
+    assert list(prompts) == [asking.messages_of(spec, group.subject) for group in groups]
