@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import importlib
 import io
 import itertools
+import resource
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -162,6 +164,12 @@ async def asked(http: httpx.AsyncClient, painting: bytes) -> float:
     return reply.json()["mu"]
 
 
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
 async def test_64_pictures_at_once_each_get_their_own_score(
     backend: Hpsv3, served: httpx.AsyncClient
 ) -> None:
@@ -172,3 +180,20 @@ async def test_64_pictures_at_once_each_get_their_own_score(
     near = min(b - a for a, b in itertools.pairwise(sorted(alone))) / 3
     assert near > 0
     assert found == pytest.approx(alone, abs=near, rel=0)
+
+
+async def test_memory_is_flat_over_1000_calls(served: httpx.AsyncClient) -> None:
+    # Every picture is another one: nothing is remembered, everything is worked out.
+    numbers = itertools.count(10_000)
+
+    async def calls(count: int) -> int:
+        """Resident bytes after so many calls, eight at a time."""
+        for _ in range(0, count, 8):
+            await asyncio.gather(*(asked(served, picture(next(numbers))) for _ in range(8)))
+        gc.collect()
+        return resident()
+
+    # What is made once, such as the allocator's pools, is made in the first calls.
+    before = await calls(200)
+    after = await calls(1_000)
+    assert after == pytest.approx(before, rel=0.01), f"{before >> 10} KiB, then {after >> 10} KiB"
