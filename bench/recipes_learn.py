@@ -8,8 +8,8 @@ of another recipe that does not pass it is no learning.
 
     python bench/recipes_learn.py [--steps 30] [--rollouts 16] [--seed 1] [--out FOLDER]
 
-Two busy cores take some seven minutes. The exit status is 1 when ``control`` has not risen beyond the
-noise of ``random``.
+Two busy cores take some seven minutes. The exit status is 1 when ``control`` has not risen beyond
+the noise of ``random``.
 """
 
 from __future__ import annotations
