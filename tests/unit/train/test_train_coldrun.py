@@ -162,13 +162,14 @@ def test_a_sketch_that_no_rollout_could_hold_is_not_learnt(
     wanted: Make, tmp_path: Path, corpus: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (corpus / "pairs.jsonl").open("a") as file:
-        file.write("\n" + json.dumps({"subject": "a daisy", "sketch": SKETCHES[0] * 3}))
+        file.write("\n" + json.dumps({"subject": "a daisy", "sketch": SKETCHES[0] * 10}))
     run = _asked(wanted(sampling=LONG), corpus=str(corpus), batch_size=20)
     outcome = coldrun.adapter(run.spec, tmp_path / "out", _quiet)
     assert outcome.examples == len(SKETCHES)
     assert "1 of 41 sketches are longer than maxCompletionTokens=80" in caplog.text
-    with pytest.raises(InputError, match=r"shortest sketch has \d+ .*=12.*Raise that") as caught:
-        coldrun.adapter(_asked(wanted(), corpus=str(corpus)).spec, tmp_path / "none", _quiet)
+    short = _asked(wanted(sampling={"maxCompletionTokens": 5}), corpus=str(corpus))
+    with pytest.raises(InputError, match=r"shortest sketch has \d+ .*=5.*Raise that") as caught:
+        coldrun.adapter(short.spec, tmp_path / "none", _quiet)
     assert caught.value.field == "spec.sft.corpus"
 
 
@@ -200,7 +201,8 @@ def test_the_command_makes_an_adapter_of_the_grammar(
     spec, out = tmp_path / "run.yaml", tmp_path / "warm"
     spec.write_text(dump.to_yaml(run, full=True))
     words = ["sft", "-f", str(spec), "--out", str(out), "--samples", "12", "--epochs", "2"]
-    words += ["--set", "spec.sft.batchSize=6", "--json"]
+    sets = ("spec.model.id=builtin:tiny", "spec.sft.batchSize=6", "spec.sft.targetGatePassRate=1")
+    words += [word for one in sets for word in ("--set", one)] + ["--json"]
     assert cli.status(words) == 0
     said = capfd.readouterr()
     outcome = json.loads(said.out)
