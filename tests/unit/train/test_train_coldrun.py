@@ -40,7 +40,7 @@ def corpus(tmp_path: Path) -> Path:
 
 def _asked(run: WatercolourRun, **sft: Any) -> WatercolourRun:
     # No share of probes passes as many as all, so it learns to the end.
-    wanted = Sft(**{"target_gate_pass_rate": 1.0, "learning_rate": 2e-2, **sft})
+    wanted = Sft(target_gate_pass_rate=1.0, learning_rate=2e-2, **sft)
     return run.model_copy(update={"spec": run.spec.model_copy(update={"sft": wanted})})
 
 
