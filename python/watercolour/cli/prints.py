@@ -69,22 +69,20 @@ def svg(
     FILE is a sketch (or chat reply), which is painted to learn its shapes, or the JSON that
     --replay wrote; - reads standard input.
     """
-    from watercolour.local import files
-    from watercolour.local.painting import Wish
+    from watercolour.local import files, painting
     from watercolour.render import svg as drawing
 
     if file.suffix == ".json":
         found = _saved(file)
     else:
-        found = sketches.paint(
-            file,
-            Wish(seed=seed, replay=True),
-            no_gate=no_gate,
-            renderer=renderer,
-            python=renderer_python,
-            allow_unsandboxed=allow_unsandboxed,
-            json_=json_,
-        ).replay
+        try:
+            with painting.painter(
+                renderer, renderer_python, allow_unsandboxed=allow_unsandboxed
+            ) as paint:
+                wish = painting.Wish(seed=seed, replay=True)
+                found = sketches.paint(file, paint, wish, no_gate=no_gate).replay
+        except sketches.Refused as refusal:
+            raise refusal.tell(json_) from None
     if found is None:
         raise click.UsageError(f"The renderer at {renderer} is too old to record shapes.")
     if replay is not None:

@@ -1,10 +1,10 @@
-"""Commands on one sketch or painting: gate, render, score."""
+"""Commands on one sketch or painting: gate, score; what commands that paint share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -12,90 +12,30 @@ from watercolour.cli import root
 
 if TYPE_CHECKING:
     from watercolour.api.rollout import Violation
-    from watercolour.local.painting import Wish
+    from watercolour.local.painting import Paint, Wish
     from watercolour.render.result import Painted
 
 
-@root.cli.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="PNG to write.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
-@click.option("--size", type=click.IntRange(64, 1024), help="Side in pixels; unset: the canvas'.")
-@click.option("--no-gate", is_flag=True, help="Paint even what the gate's static checks refuse.")
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
-@root.renderer_options
-@root.as_json
-def render(
-    file: Path,
-    out: Path,
-    seed: int,
-    size: int | None,
-    no_gate: bool,
-    renderer: str | None,
-    renderer_python: Path | None,
-    allow_unsandboxed: bool,
-    json_: bool,
-) -> None:
-    """Paint the sketch (or chat reply) in FILE; - reads standard input."""
-    from dataclasses import asdict
-
-    from watercolour.local import files
-    from watercolour.local.painting import Wish
-
-    painted = paint(
-        file,
-        Wish(seed=seed, size=size),
-        no_gate=no_gate,
-        renderer=renderer,
-        python=renderer_python,
-        allow_unsandboxed=allow_unsandboxed,
-        json_=json_,
-    )
-    files.write_output(out, painted.painting)
-    if json_:
-        facts = asdict(painted)
-        del facts["painting"], facts["replay"]
-        root.print_json({**facts, "out": str(out)})
-        return
-    click.echo(
-        f"{out}: {painted.shapes} shapes, {painted.paint_fraction:.1%} painted, "
-        f"{painted.cpu_seconds:.2f} CPU s"
-    )
-    for line in painted.js_errors:
-        click.echo(f"JavaScript: {line}", err=True)
-
-
-def paint(
-    file: Path,
-    wish: Wish,
-    *,
-    no_gate: bool,
-    renderer: str | None,
-    python: Path | None,
-    allow_unsandboxed: bool,
-    json_: bool,
-) -> Painted:
-    """Read a sketch, check it unless ``no_gate``, paint it; a refusal is told and ends the command.
+def paint(file: Path, paint_one: Paint, wish: Wish, *, no_gate: bool) -> Painted:
+    """Read a sketch, check it unless ``no_gate``, paint it.
 
     Raises:
+        Refused: the gate or the renderer refuses it.
         WatercolourError: the file cannot be read, or no renderer painted it.
     """
     from watercolour.api.spec import Gate
-    from watercolour.local import files, painting
+    from watercolour.local import files
     from watercolour.render.result import SketchFault
     from watercolour.sketch import gate as checks
 
     text = files.read_sketch(file)
     verdict = checks.inspect(text, Gate())
     if verdict.violations and not no_gate:
-        _refuse(verdict.violations, json_)
-    sketch = text if verdict.sketch is None else verdict.sketch
+        raise Refused(verdict.violations)
     try:
-        return painting.paint(
-            sketch, wish, renderer=renderer, python=python, allow_unsandboxed=allow_unsandboxed
-        )
+        return paint_one(text if verdict.sketch is None else verdict.sketch, wish)
     except SketchFault as fault:
-        _refuse((fault.violation,), json_)
+        raise Refused((fault.violation,)) from fault
 
 
 @root.cli.command()
@@ -116,24 +56,39 @@ def gate(file: Path, allow: str, json_: bool) -> None:
     names = tuple(filter(None, allow.split(",")))
     verdict = checks.inspect(files.read_sketch(file), Gate.model_validate({"allow": names}))
     if verdict.violations:
-        _refuse(verdict.violations, json_)
+        raise Refused(verdict.violations).tell(json_)
     if json_:
         root.print_json({"admitted": True, "violations": []})
     else:
         click.echo("admitted")
 
 
-def _refuse(violations: Sequence[Violation], json_: bool) -> NoReturn:
-    """Tell why the sketch is refused and end the command."""
-    told = [violation.model_dump(mode="json") for violation in violations]
-    if json_:
-        root.print_json({"admitted": False, "violations": told})
-    for violation in violations:
-        place = f"line {violation.line}" if violation.line else "the whole"
-        if violation.line and violation.column:
-            place += f", column {violation.column}"
-        click.echo(f"{violation.code}  {place}: {violation.message}", err=True)
-    raise click.exceptions.Exit(root.FAULT)
+class Refused(click.exceptions.Exit):
+    """A sketch is refused; ends the command as a fault of the input, unless it is caught."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__(root.FAULT)
+        self.violations = tuple(violations)
+
+    def told(self) -> list[dict[str, Any]]:
+        """The violations for JSON."""
+        return [violation.model_dump(mode="json") for violation in self.violations]
+
+    def show(self, name: str = "") -> None:
+        """The violations for a person, a line each."""
+        for violation in self.violations:
+            place = f"line {violation.line}" if violation.line else "the whole"
+            if violation.line and violation.column:
+                place += f", column {violation.column}"
+            before = f"{name}: " if name else ""
+            click.echo(f"{before}{violation.code}  {place}: {violation.message}", err=True)
+
+    def tell(self, json_: bool) -> Self:
+        """The violations for whoever asked."""
+        if json_:
+            root.print_json({"admitted": False, "violations": self.told()})
+        self.show()
+        return self
 
 
 @root.cli.command()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from watercolour.api.errors import WatercolourError
-from watercolour.local.painting import Wish, paint
+from watercolour.local.painting import Wish, painter
 from watercolour.local.processes import renderer_python
 from watercolour.render import chromium, vendor
 from watercolour.render.result import SketchFault
@@ -149,7 +149,8 @@ def p5() -> Finding:
 def _painting(python: Path | None, allow_unsandboxed: bool) -> str:
     began = time.monotonic()
     try:
-        painted = paint(SKETCH, Wish(), python=python, allow_unsandboxed=allow_unsandboxed)
+        with painter(python=python, allow_unsandboxed=allow_unsandboxed) as paint:
+            painted = paint(SKETCH, Wish())
     except SketchFault as fault:
         # The sketch is a good one, so it is the renderer that is not.
         return f"unexpected: {fault}"

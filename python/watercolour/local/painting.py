@@ -1,11 +1,11 @@
-"""Paint with a renderer that lives as long as the call."""
+"""Paint with a renderer that lives as long as one needs it."""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,31 +34,32 @@ class Wish:
     replay: bool = False
 
 
-def paint(
-    sketch: str,
-    wish: Wish,
-    *,
+#: Paints one sketch, which is not checked; raises SketchFault or WatercolourError.
+Paint = Callable[[str, Wish], Painted]
+
+
+@contextmanager
+def painter(
     renderer: str | None = None,
     python: Path | None = None,
+    *,
     allow_unsandboxed: bool = False,
-) -> Painted:
-    """Paint a sketch.
+) -> Generator[Paint]:
+    """What paints sketches for the length of the block.
 
     Args:
-        sketch: JavaScript; it is not checked here.
-        wish: seed, size and limits.
         renderer: URL of a running renderer; None starts one and stops it afterwards.
         python: interpreter of the renderer's environment, unless it is found by itself.
         allow_unsandboxed: go on without Chromium's own sandbox where the kernel lacks it.
 
     Raises:
-        SketchFault: the sketch is at fault.
-        WatercolourError: no renderer could be started, or it failed.
+        WatercolourError: no renderer could be started.
     """
-    if renderer is not None:
-        return asyncio.run(_ask(renderer, sketch, wish))
-    with own_renderer(python, slots=1, allow_unsandboxed=allow_unsandboxed) as url:
-        return asyncio.run(_ask(url, sketch, wish))
+    with ExitStack() as around:
+        url = renderer or around.enter_context(
+            own_renderer(python, slots=1, allow_unsandboxed=allow_unsandboxed)
+        )
+        yield lambda sketch, wish: asyncio.run(_ask(url, sketch, wish))
 
 
 @contextmanager
