@@ -38,7 +38,7 @@ def recompute(rollouts: Path, name: str | None, bad: float, json_: bool) -> None
     from watercolour.reward import bands, gain
 
     found = stored.read(root.run_folder(rollouts))
-    recipe, rewards = rewarded(found, name)
+    recipe, rewards, admitted = rewarded(found, name)
     scored = sum(len(members) for groups in rewards.values() for members in groups)
     first, last = gain.fifths(sorted(rewards))
     before = [members for step in first for members in rewards[step]]
@@ -48,6 +48,9 @@ def recompute(rollouts: Path, name: str | None, bad: float, json_: bool) -> None
         gain.by_reward((r for members in after for r in members), bad),
     )
     sure = bands.of_gain(before, after)
+    if not admitted and any(rollout.gate_passed for rollout in found.rollouts):
+        # Refused ones have a value under any recipe; alone they would make a gain of 0.
+        split = sure = None
     if json_:
         told = {"recipe": recipe, "rollouts": len(found.rollouts), "scored": scored}
         parts = None if split is None else asdict(split)
@@ -65,8 +68,8 @@ def recompute(rollouts: Path, name: str | None, bad: float, json_: bool) -> None
     _show(split, sure, bad)
 
 
-def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[list[float]]]]:
-    """The recipe's name, and the rewards of every step, group by group.
+def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[list[float]]], int]:
+    """The recipe's name, the rewards of every step, group by group, and how many were admitted.
 
     The rows of a published table lack terms, but have a reward: it stands where the recipe is the
     one that made it.
@@ -82,6 +85,7 @@ def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[li
         groups_of.setdefault((rollout.step, rollout.group), []).append(place)
     kept = found.kept if name is None or name == found.recipe.get("name") else {}
     rewards: dict[int, dict[int, list[float]]] = {}
+    admitted = 0
     for place, rollout in enumerate(found.rollouts):
         group = rewards.setdefault(rollout.step, {}).setdefault(rollout.group, [])
         value = kept.get(place)
@@ -93,8 +97,9 @@ def rewarded(found: Stored, name: str | None) -> tuple[str, Mapping[int, list[li
             value = explain.reward(recipe, rollout)
         if value is not None:
             group.append(value)
+            admitted += bool(rollout.gate_passed)
     said = recipe.name if recipe is not None else "their own rewards"
-    return said, {step: list(groups.values()) for step, groups in rewards.items()}
+    return said, {step: list(groups.values()) for step, groups in rewards.items()}, admitted
 
 
 def _show(split: Decomposition, sure: Band | None, bad: float) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,11 +129,13 @@ class _Places:
 
         click.echo(f"watching {self.path}; Ctrl-C ends it", err=True)
         folder = self.path if self.folder is not None else self.path.parent
-        for several in watch(folder, recursive=False, raise_interrupt=False):
-            saved = {Path(name) for change, name in several if change is not Change.deleted}
-            known = [one for one in sorted(saved) if self._is_ours(one)]
-            if known:
-                yield known
+        # watchfiles would tell of Ctrl-C itself.
+        with suppress(KeyboardInterrupt):
+            for several in watch(folder, recursive=False, raise_interrupt=True):
+                saved = {Path(name) for change, name in several if change is not Change.deleted}
+                known = [one for one in sorted(saved) if self._is_ours(one)]
+                if known:
+                    yield known
 
     def _is_ours(self, changed: Path) -> bool:
         if not changed.exists():  # An editor's own, or gone again.

@@ -60,15 +60,16 @@ def of_rollout(recipe: Recipe, rollout: Rollout) -> Recipe:
     """The recipe as it is at a rollout's step, for its subject and for its group.
 
     In a group with one painting alone there is no diversity: the run left the term out there for
-    every member, and so does whoever counts again.
+    every member, and so does whoever counts again. Whether it did shows in the weights that the
+    rollout carries; those of another recipe say nothing of this one's terms.
     """
     own = recipe.at(rollout.step).of(rollout)
-    left_out = [
-        term
-        for term in own.asks("group")
-        if rollout.weights and term not in rollout.weights and rollout.terms.get(term) is None
-    ]
-    return own.without(*left_out)
+    rest = own.without(*own.asks("group"))
+    left = {term: weight for term, weight in rest.weights.items() if weight > 0}
+    same = left.keys() == rollout.weights.keys() and all(
+        math.isclose(weight, rollout.weights[term], abs_tol=1e-9) for term, weight in left.items()
+    )
+    return rest if same else own
 
 
 def filled(recipe: Recipe, rollout: Rollout, others: Sequence[Rollout] = ()) -> Rollout:

@@ -163,9 +163,10 @@ def sheet(pictures: Sequence[tuple[bytes, str]], *, columns: int = 8, side: int 
 
     Args:
         pictures: at least one; PNG and caption.
-        columns: pictures in a row.
+        columns: pictures in a row, at most.
         side: of a picture on the sheet, in pixels.
     """
+    columns = min(columns, len(pictures))
     rows = -(-len(pictures) // columns)
     paper = Image.new("RGB", (columns * side, rows * (side + CAPTION)), "white")
     pen = ImageDraw.Draw(paper)

@@ -95,6 +95,7 @@ def test_a_folder_is_painted_whole_whatever_one_of_its_sketches_does(
     with Image.open(out / "contact-sheet.png") as sheet:
         assert sheet.getpixel((10, 10)) == (255, 0, 0)
         assert sheet.getpixel((202, 10)) == (0, 0, 255)
+        assert sheet.width == 384
     refusals = capsys.readouterr().err
     assert "b.js: render_failed  line 2: no such colour" in refusals
     assert "c.js: " in refusals
