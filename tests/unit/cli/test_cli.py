@@ -410,6 +410,15 @@ def test_a_run_is_recomputed_under_another_recipe(call: Call, tmp_path: Path) ->
     assert "fewer bad paintings" in told
 
 
+def test_refused_sketches_alone_make_no_gain(call: Call, tmp_path: Path) -> None:
+    folder = fake_run.make(tmp_path / "dawn", steps=10)
+    # Nobody asked for marks, so that no painting has a value, and a refused sketch has one always.
+    got = call("recompute", folder, "--recipe", "nine-signal", "--json").json
+    assert 0 < got["scored"] < got["rollouts"]
+    assert (got["gain"], got["gain_interval"]) == (None, None)
+    assert "Neither fifth can be told" in call("recompute", folder, "--recipe", "hybrid").out
+
+
 def test_a_parquet_file_of_a_run_is_recomputed_too(call: Call, tmp_path: Path) -> None:
     folder = fake_run.make(tmp_path / "dawn", steps=2)
     file = sorted((folder / "rollouts").glob("*.parquet"))[0]

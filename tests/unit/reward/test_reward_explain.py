@@ -63,6 +63,14 @@ def test_a_white_flower_is_not_asked_for_pigment() -> None:
     assert explain.reward(EMBEDDED, rollout) == pytest.approx(1.0)
 
 
+def test_a_group_term_is_left_out_only_where_the_run_itself_left_it_out() -> None:
+    hybrid = recipes.RECIPES["hybrid"]
+    lone = hybrid.without("diversity").weights
+    for weights, left_out in ((lone, True), (EMBEDDED.weights, False), ({}, False)):
+        own = explain.of_rollout(hybrid, admitted(weights=dict(weights)))
+        assert (own.weight("diversity") == 0) is left_out
+
+
 def test_a_refused_sketch_is_told_with_its_violation() -> None:
     fault = Violation(code=ViolationCode.BLANK_CANVAS, message="nothing is painted")
     rollout = Rollout(gate_passed=False, terms={"gate": 0.0}, violations=(fault,))
