@@ -38,12 +38,12 @@ class Run:
         return self.space.get("wcr", self.name).get("status", {})
 
     def until(self, what: str, holds: Callable[[Json], object]) -> Json:
-        """Look at the run until something holds of its status; a run that fails ends the wait."""
+        """Look at the run until something holds of its status; the end of the run ends the wait."""
         seen: list[Json] = [{}]
 
         def look() -> bool:
             seen[0] = self.status()
-            return bool(holds(seen[0])) or seen[0].get("phase") == "Failed"
+            return bool(holds(seen[0])) or seen[0].get("phase") in {"Failed", "Succeeded"}
 
         processes.wait_until(look, PATIENCE)
         assert holds(seen[0]), f"{self.name} is not {what}:\n{yaml.safe_dump(seen[0])}"

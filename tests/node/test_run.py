@@ -28,7 +28,7 @@ from tests.node.lives import Run, ready, step
 from watercolour.api import load
 
 NAME = "tiny"
-STEPS = 8
+STEPS = 24  # enough for all that is done to it meanwhile
 EVERY = 2  # steps between two checkpoints
 BOMB = sketch("const all = []; for (;;) all.push(new Array(1e5).fill({ a: all.length }));")
 
