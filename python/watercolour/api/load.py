@@ -39,7 +39,7 @@ def recipe(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read, is not YAML or breaks a rule (InvalidSpec).
     """
-    found = _yaml().mapping(_read(path, str(path)), str(path))
+    found = _yaml().mapping(_read(path, str(path)), str(path), "name: and weights:")
     from_dict({"metadata": {"name": "recipe"}, "spec": {"recipe": found}}, source=str(path))
     return found
 

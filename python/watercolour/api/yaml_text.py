@@ -19,6 +19,9 @@ _EXPONENT = re.compile(r"^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 _BREAKS = re.compile("[\x85\u2028\u2029]")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
+#: How a run's specification begins.
+RUN = "apiVersion: watercolour.dev/v1alpha1 and kind: WatercolourRun"
+
 
 class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -81,8 +84,13 @@ def value(text: str, source: str) -> Any:
         ) from error
 
 
-def mapping(text: str, source: str) -> dict[str, Any]:
+def mapping(text: str, source: str, begins: str = RUN) -> dict[str, Any]:
     """The one YAML mapping in a text.
+
+    Args:
+        text: the YAML.
+        source: where it is from, for messages.
+        begins: what such a mapping begins with, for the remedy.
 
     Raises:
         InputError: it is not YAML or not a mapping (InvalidSpec).
@@ -94,7 +102,7 @@ def mapping(text: str, source: str) -> dict[str, Any]:
     raise InputError(
         Reason.INVALID_SPEC,
         f"{source}: {what}.",
-        remedy="Start with apiVersion: watercolour.dev/v1alpha1 and kind: WatercolourRun.",
+        remedy=f"Start with {begins}.",
     )
 
 

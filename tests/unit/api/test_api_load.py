@@ -199,6 +199,12 @@ def test_a_broken_file_is_refused_with_its_line(
     assert message in str(caught.value)
 
 
+def test_an_empty_recipe_is_not_asked_for_a_run_s_first_lines(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+    with pytest.raises(InputError, match=r": empty\. Start with name: and weights:\."):
+        load.recipe(path)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.yaml: cannot be read \(No such file"):
         load.run(tmp_path / "none.yaml")
