@@ -67,7 +67,8 @@ def main() -> None:
     spec = Sft(learning_rate=LEARNING_RATE, target_gate_pass_rate=1.0)
     prompt, reply, look = (16, 64, 12) if args.tiny else (PROMPT, REPLY, LOOK)
     tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
-    model = full_size.bare(**(TINY | {"vocab_size": len(tokenizer)} if args.tiny else {}))
+    shape: dict[str, Any] = TINY | {"vocab_size": len(tokenizer)} if args.tiny else {}
+    model = full_size.bare(**shape)
     if model.device.type != "cpu":
         delta.install()
     adapted: Any = get_peft_model(model, full_size.lora())

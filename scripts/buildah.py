@@ -25,7 +25,7 @@ EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
 SUITE = "bookworm"
 #: Besides what Debian calls required, and apt.
 PACKAGES = ("ca-certificates", "python3", "usr-is-merged")
-#: What only merges /usr, which a new system has merged, and all of Perl, which only that wants whole.
+#: What merges /usr, which a new system has merged, and Perl, of which only that wants the whole.
 UNWANTED = ("usrmerge", "perl", "^libperl5", "^perl-modules-")
 #: What Debian's own slim images leave out too.
 LEFT_OUT = (
