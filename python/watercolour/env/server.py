@@ -31,10 +31,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from watercolour import logs, service
 from watercolour.api import load
-from watercolour.api.errors import InputError, WatercolourError
-from watercolour.api.reasons import Reason
+from watercolour.api.errors import WatercolourError
 from watercolour.api.spec import RunSpec
-from watercolour.env import checks, draws
+from watercolour.env import checks, inputs
 from watercolour.env.corridor import Corridor, Rooms
 from watercolour.env.demand import Announcements
 from watercolour.env.environment import PaintEnvironment
@@ -49,12 +48,8 @@ from watercolour.score.budget import Budget
 from watercolour.score.client import ScoreClient
 from watercolour.score.completions import Completions
 from watercolour.score.vlm_mark import VlmMark
-from watercolour.sketch import exports, prompt
 
 log = logs.get(__name__)
-
-#: The scorer's backend that gives marks.
-VLM_MARK = "vlm-mark"
 
 #: Seconds in which a neighbour has to answer a readiness check.
 READY_TIMEOUT_SECONDS = 2.0
@@ -128,34 +123,21 @@ def neighbours(
     recipe = recipes.get(spec.recipe)
     if not renderers and dns is None and recipe.paints:
         remedy = "Name at least one by its URL, or all by --renderers-dns."
-        raise _invalid("--renderer", None, "no renderer is named", remedy)
+        raise inputs.invalid("--renderer", None, "no renderer is named", remedy)
     found: dict[str, str | None] = {"scorer": None, "judge": None}
-    if spec.scorer.backend != VLM_MARK and (marked := recipe.asks("marks")):
-        raise _invalid(
-            "spec.scorer.backend",
-            spec.scorer.backend,
-            f"recipe {recipe.name} weighs {', '.join(marked)}, and that backend gives no marks",
-            f"Set it to {VLM_MARK}, or take those weights away.",
-        )
+    inputs.require_backends(spec, recipe)
     scores = scorer or spec.scorer.endpoint
-    if spec.scorer.backend == VLM_MARK:
+    if spec.scorer.backend == inputs.VLM_MARK:
         # There is no server of ours between: the model is asked from here.
         scores = spec.scorer.endpoint or judge or spec.judge.endpoint
-    for room, backend, url, asking in (
-        ("scorer", spec.scorer.backend, scores, recipe.asks("scorer", "marks")),
-        ("judge", spec.judge.backend, judge or spec.judge.endpoint, recipe.asks("judge")),
+    for room, url, asking in (
+        ("scorer", scores, recipe.asks("scorer", "marks")),
+        ("judge", judge or spec.judge.endpoint, recipe.asks("judge")),
     ):
         if not asking:
             continue
-        if backend == "none":
-            raise _invalid(
-                f"spec.{room}.backend",
-                backend,
-                f"recipe {recipe.name} weighs {', '.join(asking)}",
-                f"Choose another backend, or set spec.recipe.weights.{asking[0]} to 0.",
-            )
         if url is None:
-            raise _invalid(
+            raise inputs.invalid(
                 f"spec.{room}.endpoint",
                 None,
                 f"recipe {recipe.name} needs a {room} and none is named",
@@ -175,12 +157,6 @@ def neighbours(
         hedge_s,
         stand_in,
         verdicts,
-    )
-
-
-def _invalid(field: str, value: object, why: str, remedy: str) -> InputError:
-    return InputError(
-        Reason.INVALID_SPEC, f"{field}={value}: {why}.", remedy=remedy, field=field, value=value
     )
 
 
@@ -241,7 +217,7 @@ async def opened(
 def _scorer(spec: RunSpec, url: str, key: str | None) -> ScoreClient | VlmMark:
     """Whom to ask for scores: a scorer, or a vision-language model itself."""
     wanted = spec.scorer
-    if wanted.backend != VLM_MARK:
+    if wanted.backend != inputs.VLM_MARK:
         return ScoreClient(url, attempts=wanted.attempts, timeout_s=wanted.timeout_seconds)
     asked = Completions(
         url,
@@ -266,15 +242,9 @@ def create_app(spec: RunSpec, near: Neighbours) -> FastAPI:
             does not have, or there is no such system prompt.
     """
     # What is wrong with the input shows now, not in the middle of the first rollout.
-    exports.allowed(spec.recipe.gate)
-    prompt.preset(spec.prompts.system, spec.model.id)
-    references = spec.references
-    recipe = recipes.get(spec.recipe)
-    compares = recipe.asks("judge", "references")
-    rated = pool.load(references.pool) if compares else None
-    hues = pool_subject.hues(references.pool) if recipe.paints else {}
-    if rated is not None:
-        draws.require(rated, recipe, references, spec.seed)
+    rated = inputs.require(spec)
+    paints = recipes.get(spec.recipe).paints
+    hues = pool_subject.hues(spec.references.pool) if paints else {}
     metrics, announcements = Metrics(), Announcements()
 
     # Replies outlive a session's idle time when their client's patience does.
@@ -453,14 +423,14 @@ def _secret(path: Path | None, variable: str | None) -> str | None:
     if variable is not None:
         value = os.environ.get(variable, "").strip()
         if not value:
-            raise _invalid("--judge-key-env", variable, "the variable is not set", "Set it.")
+            raise inputs.invalid("--judge-key-env", variable, "the variable is not set", "Set it.")
         return value
     if path is None:
         return None
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise _invalid(
+        raise inputs.invalid(
             "--judge-key-file", path, "the file cannot be read", "Name a readable text file."
         ) from error
 

@@ -22,6 +22,8 @@ from watercolour.api.errors import InfrastructureError, InputError, InterruptedR
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
 from watercolour.api.status import Progress
+from watercolour.env import inputs
+from watercolour.local import files
 from watercolour.local.memory import tree_mib
 from watercolour.local.processes import Service, Supervisor, death, renderer_python
 from watercolour.local.progress import Display
@@ -125,13 +127,16 @@ def run(
 
     Raises:
         InputError: the folder holds a run already (RunExists), nothing can be resumed
-            (CheckpointMissing), or the specification changed what a resume must keep (InvalidSpec).
+            (CheckpointMissing), the specification changed what a resume must keep (InvalidSpec), or
+            what :func:`watercolour.env.inputs.require` refuses.
         InterruptedRun: stopped by SIGINT or SIGTERM; ``remedy`` says how to go on.
         InfrastructureError: a component ended for good (ComponentDied), or what it said itself.
     """
     began = time.monotonic()
     locality.require_one_machine(wanted)
-    recipes.get(wanted.spec.recipe)
+    # Before a browser starts that nobody will need.
+    inputs.require(wanted.spec)
+    files.read_key(judge_key_file)
     folder = Path(wanted.spec.artifacts.path) / wanted.metadata.name
     prepare(folder, wanted, resume=resume)
     with locked(folder), stop_requests() as stops:

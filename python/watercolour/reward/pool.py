@@ -232,9 +232,9 @@ def locate(source: str | Path) -> Path:
     if not folder.is_dir():
         raise InputError(
             Reason.INVALID_POOL,
-            f"references.pool={name!r}: no such pool.",
+            f"spec.references.pool={name!r}: no such pool.",
             remedy=remedy,
-            field="references.pool",
+            field="spec.references.pool",
             value=name,
         )
     return folder

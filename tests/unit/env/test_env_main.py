@@ -33,7 +33,7 @@ def serve(tmp_path: Path, spec: str, *arguments: str) -> int:
         (
             "  references: {pool: /nowhere}",
             ("--renderer", "http://r", "--scorer", "http://s", "--judge", "http://j"),
-            "references.pool='/nowhere'",
+            "spec.references.pool='/nowhere'",
         ),
         ("  seed: minus", ("--renderer", "http://r"), "seed"),
         (

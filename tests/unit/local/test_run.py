@@ -150,6 +150,26 @@ def test_an_unknown_recipe_is_refused_before_anything_starts(tmp_path: Path) -> 
     assert not (tmp_path / "try").exists()
 
 
+@pytest.mark.parametrize(
+    ("field", "more"),
+    [
+        ("spec.scorer.backend", {"recipe": {"name": "nine-signal"}}),
+        ("spec.judge.backend", {"recipe": {"name": "judge-led"}, "judge": {"backend": "none"}}),
+        ("spec.references.pool", {"references": {"pool": "/no/such/pool"}}),
+        ("key-file", {}),
+    ],
+)
+def test_what_could_never_train_starts_nothing(
+    tmp_path: Path, field: str, more: dict[str, Any]
+) -> None:
+    shown, key = Recorder(), tmp_path / "no-key" if field == "key-file" else None
+    with pytest.raises(InputError) as caught:
+        local.run(spec(tmp_path, **more), shown, programs(), judge_key_file=key)
+    assert caught.value.field == field
+    assert shown.said == []
+    assert not (tmp_path / "try").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"spec\.artifacts\.path=.*cannot be made"):

@@ -153,7 +153,7 @@ def test_a_broken_pool_is_refused_and_the_message_names_file_and_value(
 @pytest.mark.parametrize("source", ["builtin:vegetables", "/nowhere/at/all"])
 def test_a_pool_that_is_not_there_is_refused_with_a_choice(source: str) -> None:
     error = refusal(source)
-    assert error.field == "references.pool"
+    assert error.field == "spec.references.pool"
     assert source in str(error)
     assert "builtin:flowers" in error.remedy
 
