@@ -2,8 +2,9 @@
 
 Real GRPO steps by TRL on the builtin policy, from one recorded set of completions. For each
 pattern of missing values three steps start from the same weights: with the members unscored
-(ours), with the remaining members alone, and with the members at 0 (theirs: what a failure counts
-for where None and 0 are confused). Told is how far the first and the third land from the second,
+(ours), with the remaining members alone, and with what is missing at 0 (theirs: what a failure
+counts for where None and 0 are confused). What is missing is a member's whole reward, or one of the
+terms that the recipe joins to it. Told is how far the first and the third land from the second,
 as a share of the second's own movement. Float rounding alone is some 1e-6: rows are padded
 differently without a neighbour.
 
@@ -36,6 +37,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
 from watercolour.api.trainer import decoding
+from watercolour.reward import recipes
 from watercolour.train import artifacts, asking, batches, engines, grpo, policy, session, settings
 from watercolour.train import trainer as trainers
 from watercolour.train.progress import Progress
@@ -49,6 +51,10 @@ MEMBERS = 8
 TOKENS = 48
 
 SUBJECT = "a red poppy"
+
+#: What joins the terms: a shipped recipe's weights, and the one rule. The gate has a value always.
+RECIPE = recipes.RECIPES["hps-led"]
+TERMS = tuple(name for name, weight in RECIPE.weights.items() if weight and name != "gate")
 
 #: Weights of the KL term: none, and one at which it matters.
 BETAS = (0.0, 0.04)
@@ -68,16 +74,20 @@ class Pattern:
         groups: sizes of the groups; they are equal.
         missing: places, over all groups, without a value.
         left: sizes of the groups that remain; none if nothing can be learnt.
+        term: the only term of theirs that is missing; None if all are.
     """
 
     name: str
     groups: tuple[int, ...]
     missing: tuple[int, ...]
     left: tuple[int, ...]
+    term: str | None = None
 
 
 PATTERNS = (
     *(Pattern(f"member {place + 1} of 8", (8,), (place,), (7,)) for place in (0, 3, 7)),
+    Pattern("one term of member 4", (8,), (3,), (7,), "judge"),
+    Pattern("one term of every other", (8,), (0, 2, 4, 6), (4,), "quality"),
     Pattern("every other of 8", (8,), (0, 2, 4, 6), (4,)),
     Pattern("the first half of 8", (8,), (0, 1, 2, 3), (4,)),
     Pattern("all but two of 8", (8,), (0, 1, 3, 4, 6, 7), (2,)),
@@ -88,9 +98,10 @@ PATTERNS = (
 )
 
 
-def worth(text: str) -> float:
-    """A reward between 0.05 and 1.05 that depends on the completion alone."""
-    return 0.05 + hashlib.sha256(text.encode()).digest()[0] / 255
+def terms(text: str) -> dict[str, Value]:
+    """What a completion is worth, term by term: between 0.05 and 1, by the completion alone."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return {name: 0.05 + 0.95 * digest[place] / 255 for place, name in enumerate(TERMS)}
 
 
 class Stage:
@@ -150,8 +161,8 @@ def perturb(model: Any, seed: int) -> None:
                 weight.normal_(std=0.01, generator=chance)
 
 
-def recorded(run: WatercolourRun) -> tuple[list[Row], list[float]]:
-    """Completions of the policy before the step, and what they are worth."""
+def recorded(run: WatercolourRun) -> tuple[list[Row], list[dict[str, Value]]]:
+    """Completions of the policy before the step, and what each of their terms is worth."""
     found = policy.load(run.spec.model, run.spec.trainer.lora)
     drawn = decoding(run.spec.trainer.sampling, builtin=True)
     pad = found.tokenizer.pad_token_id
@@ -159,7 +170,7 @@ def recorded(run: WatercolourRun) -> tuple[list[Row], list[float]]:
     prompt = asking.tokens_of(run.spec, found, SUBJECT)
     seeds = [batches.row_seed(run.spec.seed, 0, 0, place) for place in range(MEMBERS)]
     rows = engine([prompt] * MEMBERS, seeds, lambda number, row: None, lambda: None)
-    return rows, [worth(found.tokenizer.decode(row.tokens)) for row in rows]
+    return rows, [terms(found.tokenizer.decode(row.tokens)) for row in rows]
 
 
 def replay(rows: Sequence[Row]) -> engines.Engine:
@@ -220,26 +231,35 @@ def apart(one: Tensor, two: Tensor) -> float:
 
 
 def measure(
-    pattern: Pattern, make: Callable[..., WatercolourRun], rows: list[Row], worths: list[float]
+    pattern: Pattern,
+    make: Callable[..., WatercolourRun],
+    rows: list[Row],
+    worths: list[dict[str, Value]],
 ) -> tuple[float, float | None]:
-    """How far unscored members, and members at 0, land from where they do not exist.
+    """How far unscored members, and members or terms at 0, land from where they do not exist.
 
     Where nothing is left to learn from, the first is how far the weights moved at all, and the
     second is None.
     """
+
+    def rewards(lacking: Value) -> list[Value]:
+        values: list[Value] = []
+        for place, found in enumerate(worths):
+            away = (pattern.term,) if pattern.term else TERMS
+            changed = dict.fromkeys(away, lacking) if place in pattern.missing else {}
+            values.append(RECIPE.combine(found | changed, gate_passed=True))
+        return values
+
     whole = make(pattern.groups)
-    hidden: list[Value] = [
-        None if place in pattern.missing else value for place, value in enumerate(worths)
-    ]
-    unscored = step(whole, rows, hidden)
+    unscored = step(whole, rows, rewards(None))
     if not pattern.left:
         return float(unscored.norm()), None
     kept = [place for place in range(MEMBERS) if place not in pattern.missing]
+    values = rewards(None)
     alone = step(
-        make(pattern.left), [rows[place] for place in kept], [worths[place] for place in kept]
+        make(pattern.left), [rows[place] for place in kept], [values[place] for place in kept]
     )
-    zeros = step(whole, rows, [value or 0.0 for value in hidden])
-    return apart(unscored, alone), apart(zeros, alone)
+    return apart(unscored, alone), apart(step(whole, rows, rewards(0.0)), alone)
 
 
 def main() -> None:
