@@ -30,7 +30,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
+# Servers are the tests' own.
+sys.path.insert(0, str(ROOT))
+
 import httpx
+from tests.serving import request, response
 
 from watercolour.reward import pool, verdict
 from watercolour.reward.judge import Judge
@@ -65,13 +70,7 @@ class Endpoint:
         """One connection, request by request."""
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = next(
-                    int(line.split(b":")[1])
-                    for line in head.lower().split(b"\r\n")
-                    if line.startswith(b"content-length")
-                )
-                await reader.readexactly(length)
+                await request(reader)
                 self.seen += 1
                 if self.rng.random() < self.share:
                     self.refused += 1
@@ -82,12 +81,6 @@ class Endpoint:
                     writer.write(response(b"200 OK", ANSWER))
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
-
-
-def response(status: bytes, body: bytes, more: bytes = b"") -> bytes:
-    """An HTTP response."""
-    length = str(len(body)).encode()
-    return b"HTTP/1.1 %s\r\nContent-Length: %s\r\n%s\r\n%s" % (status, length, more, body)
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,17 @@ import logging
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
-import transformers
-import uvicorn
+ROOT = Path(__file__).resolve().parents[1]
+# Servers are the tests' own.
+sys.path.insert(0, str(ROOT))
 
-from watercolour import service
+import transformers
+from tests.serving import listening
+
 from watercolour.api import load
 from watercolour.api.spec import WatercolourRun
 from watercolour.env.client import EnvClient
@@ -91,31 +90,13 @@ def wanted(recipe: str, steps: int, rollouts: int, seed: int) -> WatercolourRun:
     )
 
 
-@contextmanager
-def environment(run: WatercolourRun) -> Generator[str]:
-    """The run's environment on a port of this machine; neither recipe needs a neighbour."""
-    near = neighbours(run.spec, renderers=[], scorer=None, judge=None)
-    bound = service.listen("127.0.0.1", 0)
-    bound.listen()
-    config = uvicorn.Config(create_app(run.spec, near), ws="websockets-sansio", log_config=None)
-    server = uvicorn.Server(config)
-    with ThreadPoolExecutor(1) as thread:
-        serving = thread.submit(server.run, [bound])
-        try:
-            url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-            httpx.get(f"{url}/livez", timeout=60).raise_for_status()
-            yield url
-        finally:
-            server.should_exit = True
-            serving.result()
-            bound.close()
-
-
 def train(run: WatercolourRun, out: Path) -> Learnt:
     """Train into a folder, and read what its summary says."""
     spec = run.spec
+    # Neither recipe needs a neighbour.
+    near = neighbours(spec, renderers=[], scorer=None, judge=None)
     with (
-        environment(run) as url,
+        listening(create_app(run.spec, near)) as url,
         EnvClient(url, sessions=spec.trainer.rollouts_per_step) as env,
     ):
         shown = Progress(run.metadata.name, spec.trainer.steps)

@@ -19,6 +19,7 @@ import pytest
 from tests.cluster.node import cluster, host, images, run
 from tests.cluster.node.cluster import Cluster
 from tests.cluster.node.daemons import SANDBOX
+from tests.cluster.node.place import Place
 
 Json = dict[str, Any]
 WAIT = 60.0  # seconds that a condition may take before the test fails
@@ -115,6 +116,14 @@ def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
             print(f"\ncluster: {text}", end="", flush=True)
 
     return say
+
+
+@pytest.fixture
+def place(found: Cluster) -> Place:
+    """The node's folder; KUBECONFIG's cluster has none, and its daemons are not ours to kill."""
+    if found.place is None:
+        pytest.skip("the daemons of KUBECONFIG's cluster are not ours to kill")
+    return found.place
 
 
 @pytest.fixture(scope="session")

@@ -135,14 +135,6 @@ def test_claim_becomes_a_disk_of_its_size(space: Space) -> None:
     assert 24 <= int(told.split()[0]) <= 32, told
 
 
-@pytest.fixture
-def place(space: Space) -> Place:
-    """The node's folder; KUBECONFIG's cluster has none, and its daemons are not ours to kill."""
-    if space.cluster.place is None:
-        pytest.skip("the daemons of KUBECONFIG's cluster are not ours to kill")
-    return space.cluster.place
-
-
 def test_daemon_that_ends_comes_back(space: Space, place: Place) -> None:
     before = cluster.daemon(place, "kubelet")
     assert before

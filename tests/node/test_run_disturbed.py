@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.ground import processes
-from tests.cluster.node import cluster, images, run
+from tests.cluster.node import cluster, run
 from tests.cluster.node.cluster import Cluster
+from tests.cluster.node.place import Place
 from tests.node.conftest import Json, Space, restricted
 from tests.node.lives import Run, ready, step
 
@@ -133,10 +134,7 @@ def test_secret_stands_in_no_object_and_no_operators_log(story: Run) -> None:
 
 
 @pytest.mark.parametrize("daemon", ["kubelet", "kube-apiserver"])
-def test_daemons_end_disturbs_no_run(story: Run, daemon: str) -> None:
-    place = story.space.cluster.place
-    if place is None:
-        pytest.skip("the daemons of KUBECONFIG's cluster are not ours to kill")
+def test_daemons_end_disturbs_no_run(story: Run, place: Place, daemon: str) -> None:
     before, pods = cluster.daemon(place, daemon), alike(story)
     assert before
     os.kill(before, signal.SIGKILL)
@@ -189,37 +187,7 @@ def free(story: Run) -> None:
     """Remove what fills the claim, from a pod beside the trainer's."""
     garden = story.space
     program = ["python", "-c", "import os; os.remove('/artifacts/full')"]
-    claim = {"persistentVolumeClaim": {"claimName": f"{story.name}-artifacts"}}
-    garden.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "broom"},
-            "spec": {
-                "automountServiceAccountToken": False,
-                "restartPolicy": "OnFailure",
-                "securityContext": {
-                    "runAsNonRoot": True,
-                    "runAsUser": 65532,
-                    "fsGroup": 65532,
-                    "seccompProfile": {"type": "RuntimeDefault"},
-                },
-                "containers": [
-                    {
-                        "name": "broom",
-                        "image": images.wanted()["operator"],
-                        "command": program,
-                        "securityContext": {
-                            "allowPrivilegeEscalation": False,
-                            "capabilities": {"drop": ["ALL"]},
-                        },
-                        "volumeMounts": [{"name": "artifacts", "mountPath": "/artifacts"}],
-                    }
-                ],
-                "volumes": [{"name": "artifacts", **claim}],
-            },
-        }
-    )
+    garden.apply(run.beside("broom", f"{story.name}-artifacts", program, writes=True))
     garden.wait("pod/broom", "jsonpath={.status.phase}=Succeeded", 180)
 
 

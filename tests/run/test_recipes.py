@@ -15,16 +15,13 @@ import re
 import sys
 import threading
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import uvicorn
+from tests.serving import listening
 
-from watercolour import service
 from watercolour.api import dump, load
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import WatercolourRun
@@ -144,23 +141,11 @@ def train(run: WatercolourRun, servers: dict[str, str], out: Path) -> list[Rollo
         scorer=servers["scorer"],
         judge=servers["scorer"],
     )
-    bound = service.listen("127.0.0.1", 0)
-    bound.listen()
-    config = uvicorn.Config(create_app(run.spec, near), ws="websockets-sansio", log_config=None)
-    server = uvicorn.Server(config)
-    with ThreadPoolExecutor(1) as thread:
-        serving = thread.submit(server.run, [bound])
-        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        httpx.get(f"{url}/livez", timeout=60).raise_for_status()
-        try:
-            out.mkdir()
-            (out / "run.yaml").write_text(dump.to_yaml(run, full=True))
-            with EnvClient(url, sessions=ROLLOUTS) as env:
-                session.run(run, out, env, Progress("test", STEPS), lambda: False, resume=False)
-        finally:
-            server.should_exit = True
-            serving.result()
-            bound.close()
+    with listening(create_app(run.spec, near)) as url:
+        out.mkdir()
+        (out / "run.yaml").write_text(dump.to_yaml(run, full=True))
+        with EnvClient(url, sessions=ROLLOUTS) as env:
+            session.run(run, out, env, Progress("test", STEPS), lambda: False, resume=False)
     return [entry.rollout for entry in record.read(out).entries]
 
 

@@ -46,10 +46,7 @@ class Width(click.ParamType):
 @click.option("--outlines", is_flag=True, help="Lines alone, a layer a colour: for a pen plotter.")
 @click.option("--shapes", type=click.IntRange(min=0), help="Only the first so many shapes.")
 @click.option("--replay", type=click.Path(path_type=Path), help="JSON to write the shapes to.")
-@click.option("--no-gate", is_flag=True, help="Paint even what the gate's static checks refuse.")
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
-@root.renderer_options
-@root.as_json
+@root.painting_options
 def svg(
     file: Path,
     out: Path,

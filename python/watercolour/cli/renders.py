@@ -44,10 +44,7 @@ SHEET = "contact-sheet.png"
     default=None,
     help="Show the painting in the terminal; unset: where it says that it knows all colours.",
 )
-@click.option("--no-gate", is_flag=True, help="Paint even what the gate's static checks refuse.")
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
-@root.renderer_options
-@root.as_json
+@root.painting_options
 def render(
     path: Path,
     out: Path | None,

@@ -39,6 +39,17 @@ def renderer_options(command: Command) -> Command:
     )(command)
 
 
+def painting_options(command: Command) -> Command:
+    """What commands that paint a sketch share: its gate, the renderer, how they answer."""
+    command = renderer_options(as_json(command))
+    command = click.option(
+        "--renderer", metavar="URL", help="A running renderer, instead of starting one."
+    )(command)
+    return click.option(
+        "--no-gate", is_flag=True, help="Paint even what the gate's static checks refuse."
+    )(command)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="watercolour")
 def cli() -> None:

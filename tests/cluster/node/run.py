@@ -101,10 +101,11 @@ def describe(status: Json) -> str:
 def fetch(cluster: Cluster, space: str, name: str, into: Path) -> Path:
     """Copy a run's report, figures and paintings out of its claim; returns their folder.
 
-    A pod of the operator's image (it has Python) mounts the claim read-only for that long.
+    A pod mounts the claim read-only for that long.
     """
     reader = f"{name}-reader"
-    manifest = _reader(reader, f"{name}-artifacts", images.wanted()["operator"])
+    sleep = ["python", "-m", "watercolour_operator.profile", "--sleep"]
+    manifest = beside(reader, f"{name}-artifacts", sleep)
     kubectl(cluster, "apply", "-n", space, "-f", "-", stdin=json.dumps(manifest))
     try:
         ready = ["--for=condition=Ready", f"pod/{reader}", "--timeout=120s"]
@@ -126,7 +127,9 @@ def fetch(cluster: Cluster, space: str, name: str, into: Path) -> Path:
     return into / name
 
 
-def _reader(name: str, claim: str, image: str) -> Json:
+def beside(name: str, claim: str, command: Sequence[str], *, writes: bool = False) -> Json:
+    """A pod of the operator's image (it has Python) that has a run's claim at /artifacts."""
+    mount: Json = {"name": "artifacts", "mountPath": "/artifacts", "readOnly": not writes}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -134,6 +137,7 @@ def _reader(name: str, claim: str, image: str) -> Json:
         "spec": {
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 1,
+            "restartPolicy": "OnFailure",
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 65532,
@@ -142,17 +146,15 @@ def _reader(name: str, claim: str, image: str) -> Json:
             },
             "containers": [
                 {
-                    "name": "reader",
-                    "image": image,
-                    "command": ["python", "-m", "watercolour_operator.profile", "--sleep"],
+                    "name": name,
+                    "image": images.wanted()["operator"],
+                    "command": list(command),
                     "securityContext": {
                         "allowPrivilegeEscalation": False,
                         "capabilities": {"drop": ["ALL"]},
                         "readOnlyRootFilesystem": True,
                     },
-                    "volumeMounts": [
-                        {"name": "artifacts", "mountPath": "/artifacts", "readOnly": True}
-                    ],
+                    "volumeMounts": [mount],
                 }
             ],
             "volumes": [{"name": "artifacts", "persistentVolumeClaim": {"claimName": claim}}],

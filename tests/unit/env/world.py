@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
-import uvicorn
+from tests import serving
 from tests.unit.env.edges import Edge, reply
 
-from watercolour import service
 from watercolour.api import load
 from watercolour.api.rollout import Rollout
 from watercolour.api.spec import RunSpec
@@ -54,25 +52,8 @@ class World:
 @contextmanager
 def listening(spec: RunSpec, world: World, near: Neighbours | None = None) -> Generator[str]:
     """The server in a thread; yields its URL once it listens."""
-    bound = service.listen("127.0.0.1", 0)
-    bound.listen()  # Whoever connects now waits until the server accepts.
-    config = uvicorn.Config(
-        create_app(spec, near or world.near(spec)),
-        ws="websockets-sansio",
-        log_config=None,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([bound],))
-    thread.start()
-    url = f"http://127.0.0.1:{bound.getsockname()[1]}"
-    try:
-        httpx.get(f"{url}/livez", timeout=30).raise_for_status()
+    with serving.listening(create_app(spec, near or world.near(spec)), grace_seconds=1) as url:
         yield url
-    finally:
-        server.should_exit = True
-        thread.join()
-        bound.close()
 
 
 @asynccontextmanager

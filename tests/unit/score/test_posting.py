@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.serving import request, response
 
 from watercolour.score.posting import Connections, PostFailed
 
@@ -24,13 +25,7 @@ class Server:
         self.connections += 1
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                length = next(
-                    int(line.split(b":")[1])
-                    for line in head.lower().split(b"\r\n")
-                    if line.startswith(b"content-length")
-                )
-                self.requests.append(head + await reader.readexactly(length))
+                self.requests.append(await request(reader))
                 writer.write(self.says)
                 await writer.drain()
                 if self.hangs_up:
@@ -39,10 +34,6 @@ class Server:
             return
         finally:
             writer.close()
-
-
-def response(status: bytes, body: bytes, more: bytes = b"") -> bytes:
-    return b"HTTP/1.1 %b\r\nContent-Length: %d\r\n%b\r\n%b" % (status, len(body), more, body)
 
 
 @pytest.fixture
