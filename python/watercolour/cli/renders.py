@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,8 @@ def render(
     todo = [path] if not path.is_dir() else places.sketches()
     if preview is None:
         preview = not json_ and not path.is_dir() and previews.shows(sys.stdout, os.environ)
-    show = _Shown(json_=json_, preview=preview)
     wish = painting.Wish(seed=seed, size=size)
+    show = None if json_ else partial(_show, preview=preview)
     with painting.painter(renderer, renderer_python, allow_unsandboxed=allow_unsandboxed) as paint:
         told = _paint_all(todo, places, paint, wish, no_gate=no_gate, show=show)
         for changed in places.changes() if watch else ():
@@ -142,25 +143,18 @@ class _Places:
         return changed.suffix in ENDINGS
 
 
-class _Shown:
-    """What a person sees of a painting, or of a refusal."""
+def _show(out: Path, painted: Painted, *, preview: bool) -> None:
+    """Tell a person of a painting."""
+    if preview:
+        from watercolour.local import preview as previews
 
-    def __init__(self, *, json_: bool, preview: bool) -> None:
-        self.json_, self.preview = json_, preview
-
-    def painted(self, out: Path, painted: Painted) -> None:
-        if self.json_:
-            return
-        if self.preview:
-            from watercolour.local import preview
-
-            click.echo(preview.of(painted.painting), nl=False)
-        click.echo(
-            f"{out}: {painted.shapes} shapes, {painted.paint_fraction:.1%} painted, "
-            f"{painted.cpu_seconds:.2f} CPU s"
-        )
-        for line in painted.js_errors:
-            click.echo(f"JavaScript: {line}", err=True)
+        click.echo(previews.of(painted.painting), nl=False)
+    click.echo(
+        f"{out}: {painted.shapes} shapes, {painted.paint_fraction:.1%} painted, "
+        f"{painted.cpu_seconds:.2f} CPU s"
+    )
+    for line in painted.js_errors:
+        click.echo(f"JavaScript: {line}", err=True)
 
 
 def _paint_all(
@@ -170,7 +164,7 @@ def _paint_all(
     wish: Wish,
     *,
     no_gate: bool,
-    show: _Shown,
+    show: Callable[[Path, Painted], None] | None,
 ) -> list[dict[str, Any]]:
     """Paint each; a refused one is told and the others go on. What --json prints of each."""
     from watercolour.local import files
@@ -190,7 +184,8 @@ def _paint_all(
         facts = {"sketch": str(sketch), **facts, "out": str(out)}
         del facts["replay"]
         files.write_output(out.with_suffix(".json"), _text(facts))
-        show.painted(out, painted)
+        if show is not None:
+            show(out, painted)
         told.append(facts)
         places.pictures[sketch.stem] = painted.painting
     if places.folder is not None and len(places.pictures) > 1:
@@ -198,7 +193,7 @@ def _paint_all(
 
         sheet = [(png, name) for name, png in sorted(places.pictures.items())]
         files.write_output(places.folder / SHEET, pool_build.sheet(sheet))
-        if not show.json_:
+        if show is not None:
             click.echo(f"{places.folder / SHEET}: {len(sheet)} paintings")
     return told
 

@@ -198,4 +198,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    launch.leave(main())
+    launch.program(main)

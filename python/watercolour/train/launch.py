@@ -7,6 +7,7 @@ ever, get a little while to fail by themselves and are then ended.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -87,12 +88,16 @@ def run(
         return _status(first)
 
 
-def leave(status: int) -> NoReturn:
-    """End this process; as one of several at once, without taking Python apart.
+def program(main: Callable[[], int]) -> NoReturn:
+    """Be a process of a training: run to the exit status, and end with it.
 
-    Threads of torch's outlive the group that they served. One that calls Python while that is being
-    taken apart aborts the process, and an attempt that was over would count as one that crashed.
+    A crash in native code says where in Python it came from. One of several processes ends at once,
+    without taking Python apart: threads of torch's outlive the group that they served, and one that
+    calls Python meanwhile aborts the process, so that an attempt that was over would count as one
+    that crashed.
     """
+    faulthandler.enable()
+    status = main()
     if "RANK" in os.environ:
         logging.shutdown()
         sys.stdout.flush()

@@ -14,7 +14,6 @@ checkpoint, 1 the input is at fault, 3 the infrastructure is.
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import os
 import shutil
 import signal
@@ -211,6 +210,4 @@ def train(
 
 
 if __name__ == "__main__":
-    # A crash in native code says where in Python it came from.
-    faulthandler.enable()
-    launch.leave(main())
+    launch.program(main)

@@ -6,7 +6,6 @@ it is asked, a file a rank.
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import os
 import signal
@@ -70,5 +69,4 @@ def main() -> int:
 
 if __name__ == "__main__":
     Path(sys.argv[sys.argv.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
-    faulthandler.enable()
-    launch.leave(main())
+    launch.program(main)

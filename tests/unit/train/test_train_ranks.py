@@ -119,7 +119,7 @@ CRASHES = """
 import atexit, os
 from watercolour.train import launch
 atexit.register(os.abort)
-launch.leave(5)
+launch.program(lambda: 5)
 """
 
 
