@@ -18,7 +18,7 @@ WebGL2RenderingContext.prototype.drawArrays = function (mode, first, count) {
 @pytest.mark.parametrize(
     ("before", "expected"),
     [
-        ("", 11),  # three shapes of four blends; the first blend prepares p5's own shader
+        ("", 12),  # three shapes of four blends
         ("blendMode(MULTIPLY);", 0),
         ("resizeCanvas(150, 110);", 0),
     ],
@@ -31,3 +31,12 @@ async def test_a_plain_fill_takes_the_short_way_and_no_other_does(
         painted = await client.render(counted, seed=3, fresh=True)
     assert len(painted.js_errors) == 1
     assert f"short: {expected};" in painted.js_errors[0]
+
+
+async def test_a_fill_after_the_context_was_made_anew_fails_as_the_library_says(
+    server: Server,
+) -> None:
+    again = 'noSmooth(); brush.fill("#22aa88", 160); brush.circle(84, 70, 24);'
+    async with patient(server) as client:
+        painted = await client.render(sketch(tail=again), seed=3, fresh=True)
+    assert "attached to a different context" in painted.js_errors[0]

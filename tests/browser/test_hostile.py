@@ -146,6 +146,7 @@ async def test_a_passed_deadline_is_the_infrastructures_fault(
     with pytest.raises(InfrastructureError) as caught:
         await client.render(sketch("while (true);"), seed=SEED, deadline_s=1.5, cpu_budget_s=500)
     assert caught.value.reason is Reason.RENDER_DEADLINE
+    assert "deadline of 1.5 s" in str(caught.value), "the one asked for, not what was left of it"
 
 
 async def test_many_loops_in_a_row_leave_no_process_behind(

@@ -31,18 +31,40 @@ IN_TURN = sketch(
 )
 
 
+WASH = 'brush.noFill(); brush.wash("#aa7d3a", 150); brush.circle(20, 20, 12); brush.noWash();'
+STROKE = 'brush.set("marker", "#223366", 2); brush.line(8, 120, 110, 8); brush.noStroke();'
+PLAIN = "fill(0, 120, 200); noStroke(); rect(90, 4, 20, 30);"
+OTHER = "const own = createGraphics(60, 60, WEBGL); own.background(200, 90, 40); image(own, 9, 9);"
+FILL = 'brush.fill("#22aa88", 160); brush.circle(84, 70, 24); brush.noFill();'
+
+#: What comes after fills alone, which leave p5's own shader uncompiled.
+AFTER_FILLS = tuple(
+    sketch(tail=f"{then} {FILL} {WASH}")
+    for then in (WASH, STROKE, f"{STROKE} {WASH}", f"{PLAIN} {WASH}", f"{OTHER} {STROKE} {WASH}")
+)
+
+
+#: Fills on a canvas whose corner is not where the sketch starts, with borders too weak to be seen.
+MOVED = tuple(
+    f"""function setup() {{ createCanvas(128, 128, WEBGL); }}
+function draw() {{ background(255); {before} brush.noStroke(); brush.fill("#22aa88", 160);
+  brush.circle(0, 0, 20); }}"""
+    for before in ("", "brush.fillTexture(0.4, 0.2);", "translate(-4, 3); rotate(0.5); scale(0.8);")
+)
+
+
 def test_the_patch_paints_what_the_published_library_paints() -> None:
     """Largest difference 2 of 255 and PSNR at least 70 dB; a new page equals a warm one."""
     done = subprocess.run(
         [str(PYTHON), str(Path(__file__).parent / "stock_driver.py")],
-        input=json.dumps([HONEST, SHAPES, IN_TURN]),
+        input=json.dumps([HONEST, SHAPES, IN_TURN, *AFTER_FILLS, *MOVED]),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 3
+    assert len(rows) == 11
     for row in rows:
         assert row["fresh_page_equal"]
         assert row["largest"] <= 2

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,13 @@ SHEET = "contact-sheet.png"
 @click.option(
     "--size", type=click.IntRange(64, 2048), help="Longer side in pixels; unset: as drawn."
 )
+@click.option(
+    "--scale",
+    type=click.IntRange(1, 8),
+    default=1,
+    show_default=True,
+    help="Pixels for each of the sketch's canvas, along a side: a print of up to 4096.",
+)
 @click.option("--watch", is_flag=True, help="Paint again whenever a sketch changes, until Ctrl-C.")
 @click.option(
     "--preview/--no-preview",
@@ -51,6 +58,7 @@ def render(
     out: Path | None,
     seed: int,
     size: int | None,
+    scale: int,
     watch: bool,
     preview: bool | None,
     no_gate: bool,
@@ -65,6 +73,7 @@ def render(
     watercolour render poppy.js               poppy.png, and poppy.json with how it came about
     watercolour render sketches/ -o out/      every sketch in the folder, and a contact sheet
     watercolour render poppy.js --watch       again whenever it is saved
+    watercolour render poppy.js --scale 8     a print: 512 pixels of canvas become 4096
 
     Exit status: 0 all painted, 1 a sketch is at fault, 3 the renderer is.
     """
@@ -80,9 +89,12 @@ def render(
     todo = [path] if not path.is_dir() else places.sketches()
     if preview is None:
         preview = not json_ and not path.is_dir() and previews.shows(sys.stdout, os.environ)
-    wish = painting.Wish(seed=seed, size=size)
+    wish = painting.print_wish(scale) if scale > 1 else painting.Wish()
+    wish = replace(wish, seed=seed, size=size)
     show = None if json_ else partial(_show, preview=preview)
-    with painting.painter(renderer, renderer_python, allow_unsandboxed=allow_unsandboxed) as paint:
+    with painting.painter(
+        renderer, renderer_python, allow_unsandboxed=allow_unsandboxed, max_scale=scale
+    ) as paint:
         told = _paint_all(todo, places, paint, wish, no_gate=no_gate, show=show)
         for changed in places.changes() if watch else ():
             _paint_all(changed, places, paint, wish, no_gate=no_gate, show=show)
@@ -182,6 +194,7 @@ def _paint_all(
         files.write_output(out, painted.painting)
         facts = {name: value for name, value in asdict(painted).items() if name != "painting"}
         facts = {"sketch": str(sketch), **facts, "out": str(out)}
+        facts["scale"] = wish.scale
         del facts["replay"]
         files.write_output(out.with_suffix(".json"), _text(facts))
         if show is not None:

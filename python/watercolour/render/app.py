@@ -20,7 +20,7 @@ from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import body as bodies
-from watercolour.render import canary, chromium, pool, schemas
+from watercolour.render import canary, chromium, mistakes, pool, schemas
 from watercolour.render.isolation import Isolation
 from watercolour.render.renderer import Renderer
 from watercolour.render.result import Job, SketchFault
@@ -51,6 +51,7 @@ class Options:
     Attributes:
         launch: how the browser is started.
         slots: sketches painted at once.
+        max_scale: largest drawing scale that is taken; above 1 it paints prints.
         wear: when a page is replaced although nothing went wrong.
         canary: what follows if the forbidden address can be reached.
         outpost: tries that address; None to leave it untried.
@@ -59,6 +60,7 @@ class Options:
 
     launch: chromium.Launch = field(default_factory=chromium.Launch)
     slots: int = 2
+    max_scale: int = 1
     wear: pool.Wear = field(default_factory=pool.Wear)
     canary: canary.Mode = "Off"
     outpost: canary.Outpost | None = None
@@ -77,15 +79,16 @@ _RENDER: dict[int | str, dict[str, Any]] = {
     429: _said(schemas.BusyProblem, "Every slot paints."),
     503: _503,
 }
-_REQUEST = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": schemas.RenderRequest.model_json_schema()}},
-    }
-}
 _METRICS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus'."}
 }
+
+
+def _request(max_scale: int) -> dict[str, Any]:
+    """The published request: what this renderer takes."""
+    schema = schemas.RenderRequest.model_json_schema()
+    schema["properties"]["scale"]["maximum"] = max_scale
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 class Service:
@@ -104,7 +107,8 @@ class Service:
         )
         self.app.add_exception_handler(HTTPException, _no_such_path)
         add = self.app.add_api_route
-        add("/v1/render", self.render, methods=["POST"], responses=_RENDER, openapi_extra=_REQUEST)
+        asks = _request(options.max_scale)
+        add("/v1/render", self.render, methods=["POST"], responses=_RENDER, openapi_extra=asks)
         add("/v1/load", self.load, methods=["GET"])
         add("/v1/drain", self.drain, methods=["POST"])
         add("/v1/drain", self.undrain, methods=["DELETE"])
@@ -157,6 +161,10 @@ class Service:
         """The outcome's name and the answer."""
         try:
             wanted = await bodies.read(request)
+            if wanted.scale > (most := self.options.max_scale):
+                raise bodies.Malformed(
+                    mistakes.mistake("scale", f"this renderer takes at most {most}", wanted.scale)
+                )
             if not self.renderer.takes_work:
                 return "refused", unavailable("no work is taken.", taken=False)
             job = Job(**wanted.model_dump(exclude={"fresh"}))
@@ -167,7 +175,7 @@ class Service:
             answer = Response(text, media_type="application/json")
             return "cached" if painted.cached else "painted", answer
         except bodies.Malformed as error:
-            return "malformed", problem(schemas.malformed(*error.mistakes))
+            return "malformed", problem(mistakes.malformed(*error.mistakes))
         except ClientDisconnect:
             return "gone", Response(status_code=GONE)
         except pool.Busy:
@@ -299,7 +307,7 @@ async def _no_such_path(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     known = error.status_code == 405
     reason = schemas.Refusal.METHOD_NOT_ALLOWED if known else schemas.Refusal.NOT_FOUND
-    words = f"{request.method} {schemas.cut(request.url.path)}: see /openapi.json."
+    words = f"{request.method} {mistakes.cut(request.url.path)}: see /openapi.json."
     told = _told(405 if known else 404, reason)
     allowed = {"Allow": ", ".join(sorted(_methods(request)))} if known else {}
     return problem(schemas.PathProblem(**told, detail=words), allowed)

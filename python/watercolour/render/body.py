@@ -7,13 +7,8 @@ import asyncio
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from watercolour.render.schemas import (
-    Mistake,
-    RenderRequest,
-    echo,
-    mistake,
-    mistakes,
-)
+from watercolour.render.mistakes import echo, mistake, mistakes
+from watercolour.render.schemas import Mistake, RenderRequest
 
 #: Longest body that is kept, in bytes: a sketch with every character escaped, and the rest.
 MAX_BODY = 2 * 2**20

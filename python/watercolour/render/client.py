@@ -76,8 +76,9 @@ async def ask(http: httpx.AsyncClient, url: str, job: Job, *, fresh: bool = Fals
         InfrastructureError: it failed, with its own reason, or RendererUnavailable.
     """
     # What is not asked for stays out, so that a renderer of an earlier version understands.
+    unasked = {"size": None, "scale": 1, "replay": False, "fresh": False}
     wanted = {**asdict(job), "fresh": fresh}
-    body = {name: one for name, one in wanted.items() if one is not None and one is not False}
+    body = {name: one for name, one in wanted.items() if one != unasked.get(name, ...)}
     limits = httpx.Timeout(job.deadline_s + SLACK_SECONDS, connect=CONNECT_SECONDS)
     try:
         answer = await http.post(f"{url}/v1/render", json=body, timeout=limits)

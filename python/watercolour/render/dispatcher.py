@@ -208,6 +208,7 @@ class Dispatcher:
         *,
         seed: int,
         size: int | None = None,
+        scale: int = 1,
         deadline_s: float = 60.0,
         cpu_budget_s: float = 20.0,
         fresh: bool = False,
@@ -222,6 +223,7 @@ class Dispatcher:
             sketch: JavaScript that has passed the static gate.
             seed: seeds every source of chance in the sketch.
             size: side of the painting in pixels; None keeps the sketch's own canvas.
+            scale: pixels for each of the sketch's canvas, along a side.
             deadline_s: wall-clock limit of the render, waiting for a slot excluded.
             cpu_budget_s: CPU seconds of the browser that the sketch may use.
             fresh: paint again even if the renderer remembers the painting.
@@ -235,7 +237,7 @@ class Dispatcher:
                 SandboxUnavailable after a second attempt; InternalError for a request that no
                 renderer understands.
         """
-        job = Job(sketch, seed, size, float(deadline_s), float(cpu_budget_s), replay)
+        job = Job(sketch, seed, size, scale, float(deadline_s), float(cpu_budget_s), replay)
         work = _Open(job, fresh, asyncio.get_running_loop().time(), Claim(client))
         outcome = Outcome.INFRASTRUCTURE
         self.counts.jobs += 1

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from watercolour import logs
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
-from watercolour.render import cgroup, keeper, netns
+from watercolour.render import cgroup, keeper, netns, verdict
 
 log = logs.get(__name__)
 
@@ -87,24 +87,24 @@ class Isolation:
             "remarks": self.remarks,
         }
 
-    def of(self, slots: int) -> Limits:
-        """The limits of a browser with so many pages."""
+    def of(self, slots: int, *, prints: bool = False) -> Limits:
+        """The limits of a browser with so many pages, each of which may have to paint a print."""
         room = self.parent.memory_limit() if self.parent else None
         return Limits(
-            memory(slots, room),
+            memory(slots, room, prints=prints),
             SHARED_PROCESSES + slots * SLOT_PROCESSES,
             self.parent,
             self.own_users,
         )
 
 
-def memory(slots: int, room: int | None) -> int:
+def memory(slots: int, room: int | None, *, prints: bool = False) -> int:
     """Bytes for a browser with so many pages where the renderer itself may use ``room``.
 
     In a container the browser must meet its limit before the container does, or the kernel might
     end the renderer in its stead.
     """
-    wanted = SHARED_BYTES + slots * SLOT_BYTES
+    wanted = SHARED_BYTES + slots * (SLOT_BYTES + verdict.PRINT_BYTES * prints)
     return wanted if room is None else min(wanted, max(room - OWN_BYTES, room // 2))
 
 

@@ -21,12 +21,14 @@ class Meter:
         root: the browser process.
         shared: CPU seconds of the shared processes, by their ids, at the last tick.
         charges: CPU seconds that the pages that paint have been charged with, by their keys.
+        allowed: bytes of memory that each of them may use, by the same keys.
         begun, ended: paintings, ever.
     """
 
     root: int
     shared: dict[int, float] = field(default_factory=dict[int, float])
     charges: dict[int, float] = field(default_factory=dict[int, float])
+    allowed: dict[int, int] = field(default_factory=dict[int, int])
     begun: int = 0
     ended: int = 0
 
@@ -61,9 +63,10 @@ class Meter:
         for key in self.charges:
             self.charges[key] += passed / len(self.charges)
 
-    def open(self, key: int) -> None:
-        """Start charging a page."""
+    def open(self, key: int, memory: int) -> None:
+        """Start charging a page, which may use so many bytes."""
         self.tick()
+        self.allowed[key] = memory
         self.charges[key] = 0.0
         self.begun += 1
 
@@ -79,4 +82,5 @@ class Meter:
         """Stop charging a page and say what it was charged."""
         self.tick()
         self.ended += 1
+        self.allowed.pop(key, None)
         return self.charges.pop(key, 0.0)

@@ -20,6 +20,7 @@ from watercolour.render import cgroup, driver, procfs, verdict
 from watercolour.render.meter import Meter
 from watercolour.render.replay import MAX_POINTS, MAX_SHAPES, Replay
 from watercolour.render.result import Job, SketchFault
+from watercolour.render.schemas import PRINT_SIDE
 
 #: What ``host.js`` says instead of a result.
 ENDS = {
@@ -39,7 +40,9 @@ DEATH_LOOKS, DEATH_LOOK_SECONDS = 100, 0.02
 
 #: Bounds that the harness keeps inside the page, before the browser suffers (harness/bounds.js).
 LIMITS = {
-    "minSide": 64,  # of the canvas, in pixels
+    "scale": 1,  # pixels for each of the canvas, along a side
+    "printSide": PRINT_SIDE,  # of all pixels, when it is above 1
+    "minSide": 64,  # of the canvas, in its own pixels
     "maxSide": 1024,
     "canvases": 8,  # calls of createCanvas
     "bufferPixels": 32 * 2**20,  # of all graphics, framebuffers and images together
@@ -53,6 +56,16 @@ LIMITS = {
     "pushes": 1_000,  # nested
     "timers": 2_000,  # callbacks of timers, intervals and animation frames
 }
+
+
+def limits(scale: int) -> dict[str, int]:
+    """:data:`LIMITS` of a sketch that is drawn at a scale, 1 to :data:`MAX_SCALE`."""
+    return LIMITS | {
+        "scale": scale,
+        "maxSide": min(LIMITS["maxSide"], PRINT_SIDE // scale),
+        # Three of p5.brush's own, and one of a sketch's with four samples a pixel.
+        "bufferPixels": max(LIMITS["bufferPixels"], 8 * PRINT_SIDE**2 * (scale > 1)),
+    }
 
 
 @dataclass(frozen=True)
@@ -139,8 +152,12 @@ class Page:
         with contextlib.suppress(InfrastructureError):
             await driver.call(self.tab.close(), "closing a page", seconds=5)
 
-    async def paint(self, job: Job) -> Drawn:
+    async def paint(self, job: Job, end: float | None = None) -> Drawn:
         """Paint one sketch.
+
+        Args:
+            job: what to paint.
+            end: when its deadline passes, by ``time.monotonic``; None to count from now.
 
         Raises:
             SketchFault: the sketch is at fault; the page is tainted.
@@ -151,12 +168,13 @@ class Page:
             self._group.forget()
         memory, ended = self._memory(), self._meter.ended
         try:
-            return await self._paint(job, ended)
+            return await self._paint(job, ended, end or time.monotonic() + job.deadline_s)
         except InfrastructureError as error:
             if error.reason is not Reason.BROWSER_CRASHED:
                 raise
             company = self._meter.company(ended)
-            told = verdict.of_kernel(memory, self._memory(), company=company)
+            allowed = verdict.limit(job.scale)
+            told = verdict.of_kernel(memory, self._memory(), allowed=allowed, company=company)
             if told is None:
                 raise
             raise told from error
@@ -165,21 +183,20 @@ class Page:
         """What the memory of the browser's group has been through, if it has one."""
         return self._group.memory() if self._group is not None else None
 
-    async def _paint(self, job: Job, ended: int) -> Drawn:
-        """Paint, when so many paintings of the browser have ended."""
-        started = time.monotonic()
+    async def _paint(self, job: Job, ended: int, end: float) -> Drawn:
+        """Paint until an instant, when so many paintings of the browser have ended."""
         own = procfs.cpu_seconds(self.pid) or 0.0
-        self._meter.open(id(self))
+        self._meter.open(id(self), verdict.limit(job.scale))
         payload = {
             "sketch": job.sketch,
             "seed": job.seed,
-            "limits": LIMITS,
+            "limits": limits(job.scale),
             "replay": job.replay and {"points": MAX_POINTS, "shapes": MAX_SHAPES},
         }
         answer = asyncio.ensure_future(self.tab.evaluate("job => paint(job)", payload))
         answer.add_done_callback(driver.swallow)
         try:
-            await self._watch(answer, job, started, own, ended)
+            await self._watch(answer, job, end, own, ended)
         finally:
             charged = self._meter.close(id(self))
         cpu = charged + (procfs.cpu_seconds(self.pid) or own) - own
@@ -220,7 +237,7 @@ class Page:
         return verdict.of_death(self._deaths.pop(key, "unknown"), peak - self._base, peak)
 
     async def _watch(
-        self, answer: asyncio.Future[Any], job: Job, started: float, own: float, ended: int
+        self, answer: asyncio.Future[Any], job: Job, end: float, own: float, ended: int
     ) -> None:
         """Return once the answer is there; enforce CPU budget, memory and deadline meanwhile."""
         peak = self._peak = procfs.resident_bytes(self.pid) or self._base
@@ -241,7 +258,8 @@ class Page:
                 if excess := verdict.of_memory(
                     max(0, (resident or 0) - left),
                     max(0, self._meter.resident() - shared),
-                    painting=len(self._meter.charges),
+                    allowed=verdict.limit(job.scale),
+                    together=sum(self._meter.allowed.values()),
                     company=self._meter.company(ended),
                 ):
                     self.kill()
@@ -255,7 +273,7 @@ class Page:
                     self._graphic = self._meter.charges.get(id(self), 0.0) > cpu / 2
                     self.kill()
                     raise verdict.timeout(cpu, job.cpu_budget_s)
-                if time.monotonic() - started > job.deadline_s:
+                if time.monotonic() > end:
                     self.kill()
                     raise verdict.past_deadline(job.deadline_s, cpu, job.cpu_budget_s)
         finally:
@@ -332,7 +350,7 @@ def _replay(result: dict[str, Any], job: Job) -> Replay | None:
     recorded = result["replay"]
     if recorded is None:
         return None
-    sides = {"width": result["width"], "height": result["height"]}
+    sides = {side: result[side] // job.scale for side in ("width", "height")}
     try:
         return Replay.model_validate({**recorded, **sides, "seed": job.seed})
     except ValidationError as error:

@@ -13,7 +13,8 @@ What changes and why:
 * circles that would erase where nothing has been painted since the last blend are not drawn
   (about a quarter of some two thousand a shape; the picture stays the same byte for byte);
 * border strokes that are thinner than a pixel at one 255th of opacity are not drawn: a pixel that
-  they cover in part rounds to nothing;
+  they cover in part rounds to nothing (measured; not so where the canvas is moved or turned);
+* a stamp of a brush covers a pixel of the canvas at least, of which a print has several;
 * a fill's mask goes to the GPU as it is and one triangle is drawn with it, where the original has
   p5 copy, clear and draw (``harness/blend.js``); its colour is taken apart once a shape;
 * a counter that the harness sets before the library loads is told of every filled shape.
@@ -173,7 +174,7 @@ def pigment_script(bands: Bands) -> str:
 #: what the mask holds; ``wcFaint(matrix)`` tells whether the border stroke vanishes in rounding.
 MASK_SCRIPT = """
 const wcScale=m=>Math.max(Math.hypot(m.a,m.b),Math.hypot(m.c,m.d)),
-wcFaint=m=>2.55*pt.fill.border_strength<1.5&&!!m&&bt.ctx.lineWidth*wcScale(m)<1,
+wcFaint=m=>2.55*pt.fill.border_strength<1.5&&!!m&&m.isIdentity&&bt.ctx.lineWidth<1,
 wcReach=m=>{const d=bt.mask.dirtyRect,k=1.42*wcScale(m);return(x,y,r)=>{if(!d)return!1;
 const X=m.a*x+m.c*y+m.e,Y=m.b*x+m.d*y+m.f,R=k*r+2;
 return X+R>d.minX&&X-R<d.maxX&&Y+R>d.minY&&Y-R<d.maxY}};
@@ -282,6 +283,18 @@ def apply(source: str) -> str:
         (
             "bt.ctx.beginPath(),qr(e,r,o),t%5!=0&&bt.ctx.fill()",
             "t%5!=0&&wcNear(e,r,o/2)&&(bt.ctx.beginPath(),qr(e,r,o),bt.ctx.fill())",
+        ),
+        (
+            "return()=>{e=e+1831565813|0;",
+            "return Object.assign(()=>{e=e+1831565813|0;",
+        ),
+        (
+            "2.3283064365386963e-10*((t^t>>>14)>>>0)}}let d=",
+            "2.3283064365386963e-10*((t^t>>>14)>>>0)},{wcGet:()=>e,wcSet:t=>{e=t}})}let d=",
+        ),
+        (
+            "gl_PointSize=a_radius*2.0;}",
+            'gl_PointSize="+(K>1?"max(a_radius*2.0,"+K.toFixed(1)+")":"a_radius*2.0")+";}',
         ),
         ("//# sourceMappingURL=p5.brush.js.map", ""),
     )

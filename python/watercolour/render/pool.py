@@ -259,8 +259,7 @@ class Pool:
         started = time.monotonic()
         why: str | None = "taint"
         try:
-            left = max(0.01, round(end - started, 2))
-            drawn = await slot.page.paint(replace(job, deadline_s=left))
+            drawn = await slot.page.paint(job, end)
             slot.renders += 1
             age = time.monotonic() - slot.since
             memory = procfs.resident_bytes(slot.page.pid) or 0

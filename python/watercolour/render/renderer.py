@@ -258,5 +258,5 @@ def _finish(drawn: pool.Drawn, size: int | None) -> tuple[bytes, float, float]:
 
 
 def _key(job: Job) -> str:
-    text = json.dumps([job.sketch, job.seed, job.size, job.replay])
+    text = json.dumps([job.sketch, job.seed, job.size, job.scale, job.replay])
     return hashlib.sha256(text.encode()).hexdigest()

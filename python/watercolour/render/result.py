@@ -32,6 +32,8 @@ class Job:
         sketch: JavaScript.
         seed: seeds p5, p5.brush and ``Math.random``.
         size: side of the painting in pixels, or None for the sketch's own canvas.
+        scale: pixels of the painting for each of the sketch's canvas, along a side; above 1 is a
+            print, which shows the same sketch in finer detail.
         deadline_s: wall-clock limit; passing it is the infrastructure's fault.
         cpu_budget_s: CPU seconds of the browser; passing it is the sketch's fault.
         replay: record what is painted, in order; the painting is the same.
@@ -40,6 +42,7 @@ class Job:
     sketch: str
     seed: int
     size: int | None = None
+    scale: int = 1
     deadline_s: float = 60.0
     cpu_budget_s: float = 20.0
     replay: bool = False

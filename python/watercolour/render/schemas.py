@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Violation
@@ -15,14 +14,20 @@ from watercolour.render.replay import Replay
 #: Longest sketch that is taken in, in characters.
 MAX_SKETCH = 200_000
 
+#: Largest drawing scale: the smallest canvas that is usual, 512, fills a print.
+MAX_SCALE = 8
+
+#: Longest side of a print in pixels: any machine's graphics paint it.
+PRINT_SIDE = 4096
+
 #: Longest deadline and largest CPU budget, in seconds.
 MAX_SECONDS = 600
 
 #: Prefix of every problem's ``type``; the reason follows.
 PROBLEM = "urn:watercolour:problem:"
 
-#: Longest echo of a field or value that was refused, in characters, and most that are told of.
-ECHO, MISTAKES = 60, 20
+#: Longest echo of a field or value that was refused, in characters.
+ECHO = 60
 
 
 class Refusal(StrEnum):
@@ -82,6 +87,11 @@ class RenderRequest(BaseModel):
         default=None,
         description="Longer side of the painting in pixels; null is the sketch's own canvas.",
     )
+    scale: Annotated[int, Field(ge=1, le=MAX_SCALE)] = Field(
+        default=1,
+        description="Pixels for each of the sketch's canvas, along a side, up to "
+        f"{PRINT_SIDE} in all; above 1 only from a renderer that was started for prints.",
+    )
     deadline_s: Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)] = Field(
         default=60.0,
         description="Wall-clock limit in seconds, waiting for a slot included. Passing it is the "
@@ -103,6 +113,8 @@ REMEDIES = {
     "sketch": f"Send the sketch's JavaScript as text of 1 to {MAX_SKETCH} characters.",
     "seed": f"Send a whole number from 0 to {2**31 - 1}.",
     "size": "Send a whole number from 64 to 2048, or leave it out for the sketch's own canvas.",
+    "scale": f"Send a whole number from 1 to {MAX_SCALE}, above 1 only to a renderer that was "
+    "started with --max-scale.",
     "deadline_s": f"Send a number of seconds above 0 and up to {MAX_SECONDS}.",
     "cpu_budget_s": f"Send a number of seconds above 0 and up to {MAX_SECONDS}.",
     "fresh": "Send true or false.",
@@ -361,50 +373,3 @@ class PathProblem(Problem):
     """404 and 405: there is no such path or method."""
 
     reason: Literal[Refusal.NOT_FOUND, Refusal.METHOD_NOT_ALLOWED] = Field(description="Which.")
-
-
-def malformed(*mistakes: Mistake) -> MalformedProblem:
-    """The problem that tells of these mistakes."""
-    told = (
-        f"{one.field}{'' if one.value is None else f'={one.value}'}: {one.problem}. {one.remedy}"
-        for one in mistakes
-    )
-    return MalformedProblem(
-        type=f"{PROBLEM}{Refusal.MALFORMED_REQUEST}",
-        title="The request is malformed",
-        status=400,
-        detail=" ".join(told),
-        errors=mistakes,
-    )
-
-
-def mistake(field: str, problem: str, value: object = None) -> Mistake:
-    """One thing wrong with a request; its remedy goes by the field."""
-    known = ", ".join(RenderRequest.model_fields)
-    remedy = REMEDIES.get(field, f"Leave it out; the fields are {known}.")
-    return Mistake(field=cut(field), value=echo(value), problem=problem, remedy=remedy)
-
-
-def mistakes(error: ValidationError) -> tuple[Mistake, ...]:
-    """What pydantic found, in the words of the contract."""
-    found: list[Mistake] = []
-    for item in error.errors(include_url=False, include_context=False)[:MISTAKES]:
-        field = ".".join(str(part) for part in item["loc"]) or "body"
-        value = None if item["type"] in ("missing", "json_invalid") else item["input"]
-        words = item["msg"][:1].lower() + item["msg"][1:]
-        found.append(mistake(field, words.removeprefix("input "), value))
-    return tuple(found)
-
-
-def echo(value: object) -> str | int | float | bool | None:
-    """A refused value as it goes back: as it is when short, else its beginning."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, (int, float)) and abs(value) < 2**53:
-        return value
-    return cut(value if isinstance(value, str) else json.dumps(value, default=str))
-
-
-def cut(text: str) -> str:
-    """The beginning of a text, short enough for an answer."""
-    return text if len(text) <= ECHO else f"{text[:ECHO]}…"

@@ -12,7 +12,7 @@ from watercolour import logs, service
 from watercolour.api.errors import InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.render import canary, chromium, homes, isolation, vendor
-from watercolour.render.schemas import MAX_SECONDS
+from watercolour.render.schemas import MAX_SCALE, MAX_SECONDS
 from watercolour.render.wear import Wear
 
 #: Seconds after SIGTERM until paintings are cut off. Each ends by its own deadline before that.
@@ -29,6 +29,13 @@ def parser(program: str = "watercolour.render.service") -> argparse.ArgumentPars
     service.add_arguments(made)
     wear = Wear()
     made.add_argument("--slots", type=_count, default=2, help="sketches painted at once")
+    made.add_argument(
+        "--max-scale",
+        type=_scale,
+        default=1,
+        help=f"largest drawing scale that is taken, up to {MAX_SCALE}; above 1 it paints prints, "
+        "and a slot needs more memory",
+    )
     made.add_argument(
         "--slot-renders", type=_count, default=wear.renders, help="paintings of one page"
     )
@@ -113,9 +120,11 @@ def _serve(
 
     options = Options(
         launch=chromium.Launch(
-            allow_unsandboxed=args.allow_unsandboxed, limits=isolated.of(args.slots)
+            allow_unsandboxed=args.allow_unsandboxed,
+            limits=isolated.of(args.slots, prints=args.max_scale > 1),
         ),
         slots=args.slots,
+        max_scale=args.max_scale,
         wear=Wear(args.slot_renders, 60 * args.slot_minutes, args.slot_memory_mib * 2**20),
         canary=args.network_canary,
         outpost=outpost,
@@ -135,6 +144,17 @@ def _count(text: str) -> int:
     """
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _scale(text: str) -> int:
+    """A drawing scale.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_SCALE:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MAX_SCALE}")
     return int(text)
 
 

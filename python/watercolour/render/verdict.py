@@ -16,6 +16,10 @@ from watercolour.render.result import SketchFault
 #: sketches left there, and of what the shared ones have grown by since it began.
 MEMORY_LIMIT = 900 * 2**20
 
+#: Bytes that a print may use beyond that. One of 4096 by 4096 pixels used 2.0 GiB more than the
+#: same sketch unenlarged, in equal parts in its page, in the graphics and on its way out.
+PRINT_BYTES = 2304 * 2**20
+
 #: Upper bound of V8's heap, in MiB; typed arrays lie outside it.
 HEAP_MIB = 512
 
@@ -23,20 +27,26 @@ HEAP_MIB = 512
 HEAP_SHARE = 0.6
 
 
+def limit(scale: int) -> int:
+    """Bytes that a sketch may use which is drawn at a scale."""
+    return MEMORY_LIMIT + PRINT_BYTES * (scale > 1)
+
+
 def of_memory(
-    own: int, shared: int, *, painting: int, company: int
+    own: int, shared: int, *, allowed: int, together: int, company: int
 ) -> SketchFault | InfrastructureError | None:
     """What to raise about memory that is used; None while it is within bounds.
 
     Args:
         own: bytes that the sketch has in its page's process.
         shared: bytes by which the shared processes have grown since it began.
-        painting: sketches that paint now.
+        allowed: bytes that the sketch may use.
+        together: bytes that all may use who paint now.
         company: others that have painted at any time since it began.
     """
-    if own > MEMORY_LIMIT:
+    if own > allowed:
         return out_of_memory(own)
-    if own + shared <= painting * MEMORY_LIMIT:
+    if own + shared <= together:
         return None
     if company == 0:
         return out_of_memory(own + shared)
@@ -66,7 +76,7 @@ def of_death(how: str, grown: int, peak: int) -> SketchFault | InfrastructureErr
 
 
 def of_kernel(
-    before: Memory | None, after: Memory | None, *, company: int
+    before: Memory | None, after: Memory | None, *, allowed: int, company: int
 ) -> SketchFault | InfrastructureError | None:
     """What to raise if the kernel has killed for want of memory meanwhile; None if it has not.
 
@@ -77,13 +87,14 @@ def of_kernel(
 
     Args:
         before, after: of the browser's group, when the sketch began and now.
+        allowed: bytes that the sketch may use.
         company: other sketches that have painted at any time since it began.
     """
     if before is None or after is None or after.kills == before.kills:
         return None
     used = after.limit - before.used
     full = after.full > before.full
-    if full and company == 0 and used > MEMORY_LIMIT:
+    if full and company == 0 and used > allowed:
         return out_of_memory(used)
     if full:
         return InfrastructureError(

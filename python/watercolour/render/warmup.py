@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import numpy as np
-
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.render import paint
@@ -20,7 +18,7 @@ from watercolour.render.result import Job
 HARNESS = Path(__file__).parent / "harness"
 SKETCH = HARNESS / "warmup.js"
 
-#: What it has to look like. ``python -m watercolour.render.warmup`` paints it anew.
+#: What it has to look like; ``watercolour render`` paints it anew, with ``--no-gate``.
 PAINTING = HARNESS / "warmup.png"
 
 #: Least likeness to it, in dB: rasterisers differ by 46, a missing shape by less than 20.
@@ -39,7 +37,7 @@ def check(drawn: Drawn) -> str:
     """
     found = paint.from_framebuffer(drawn.data, drawn.width, drawn.height)
     wanted = paint.decode(PAINTING.read_bytes())
-    if drawn.js_errors or found.shape != wanted.shape or likeness(found, wanted) < LIKENESS:
+    if drawn.js_errors or found.shape != wanted.shape or paint.likeness(found, wanted) < LIKENESS:
         raise InfrastructureError(
             Reason.RENDERER_UNAVAILABLE,
             f"a new page paints the warm-up sketch wrongly {' '.join(drawn.js_errors)}".rstrip()
@@ -47,9 +45,3 @@ def check(drawn: Drawn) -> str:
             remedy="Compare the versions in /readyz with those of a renderer that works.",
         )
     return hashlib.sha256(drawn.data).hexdigest()
-
-
-def likeness(one: paint.Pixels, other: paint.Pixels) -> float:
-    """Peak signal-to-noise ratio of two pictures of one shape, in dB; infinite when equal."""
-    error = float(((one.astype(np.float64) - other.astype(np.float64)) ** 2).mean())
-    return float("inf") if error == 0 else float(10 * np.log10(255**2 / error))

@@ -179,6 +179,43 @@ def test_a_watched_sketch_is_painted_whenever_it_is_saved(
     assert "no such colour" in capsys.readouterr().err
 
 
+def test_a_print_is_given_the_time_that_its_pixels_need(
+    tmp_path: Path, asked: list[tuple[str, painting.Wish]]
+) -> None:
+    (tmp_path / "red.js").write_text(RED)
+    for scale in ("1", "2", "8"):
+        assert (
+            cli.status(["render", str(tmp_path / "red.js"), "--scale", scale, "--size", "96"]) == 0
+        )
+    plain, double, largest = (wish for _, wish in asked)
+    assert plain == painting.Wish(size=96)
+    assert (double.scale, double.size, double.cpu_budget_s) == (2, 96, 4 * plain.cpu_budget_s)
+    assert (largest.scale, largest.cpu_budget_s, largest.deadline_s) == (8, 600, 600)
+    assert json.loads((tmp_path / "red.json").read_text())["scale"] == 8
+
+
+@pytest.mark.parametrize("scale", ["0", "9", "1.5"])
+def test_a_scale_that_no_print_has_is_refused(
+    tmp_path: Path, scale: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "red.js").write_text(RED)
+    assert cli.status(["render", str(tmp_path / "red.js"), "--scale", scale]) == 2
+    assert "--scale" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["notaurl", "ftp://there", "http://", "http:// there"])
+@pytest.mark.parametrize("command", ["render", "svg"])
+def test_a_renderer_that_is_no_address_is_refused_before_it_is_asked(
+    tmp_path: Path, command: str, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "red.js").write_text(RED)
+    out = tmp_path / "out"
+    assert cli.status([command, str(tmp_path / "red.js"), "-o", str(out), "--renderer", url]) == 2
+    assert "--renderer" in (told := capsys.readouterr().err)
+    assert url in told
+    assert not out.exists()
+
+
 def test_a_preview_has_the_pictures_colours_two_pixels_a_character() -> None:
     picture = Image.new("RGB", (4, 4), "red")
     picture.paste("blue", (0, 2, 4, 4))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests import refusing
 
-from watercolour.render import isolation
+from watercolour.render import isolation, verdict
 from watercolour.render.isolation import OWN_BYTES, Isolation, memory
 
 GIB = 2**30
@@ -32,6 +32,11 @@ def test_a_browser_meets_its_limit_before_its_container_does(
     slots: int, room: int | None, bound: float
 ) -> None:
     assert memory(slots, room) == bound
+
+
+def test_prints_may_have_more_as_far_as_the_container_goes() -> None:
+    assert memory(2, None, prints=True) == memory(2, None) + 2 * verdict.PRINT_BYTES
+    assert memory(2, 2**30, prints=True) == memory(2, 2**30)
 
 
 def test_more_slots_may_have_more() -> None:
@@ -59,7 +64,7 @@ def test_what_does_not_hold_counts_as_nothing() -> None:
 ENTERS = """
 import json, logging, os, sys
 from watercolour.api.errors import InfrastructureError
-from watercolour.render import isolation
+from watercolour.render import isolation, verdict
 logging.basicConfig(format="%(message)s")
 try:
     found = isolation.enter(sys.argv[1])

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from watercolour.api.reasons import Reason
-from watercolour.render import schemas
+from watercolour.render import mistakes, schemas
 from watercolour.render.result import Job, Painted
 
 RENDER = Path(schemas.__file__).parent
@@ -53,7 +53,7 @@ def test_a_request_is_a_job_with_the_same_defaults() -> None:
     offered = {name: info.default for name, info in schemas.RenderRequest.model_fields.items()}
     shared = wanted.keys() & offered.keys()
     assert shared == wanted.keys()
-    limits = {"size", "deadline_s", "cpu_budget_s"}
+    limits = {"size", "scale", "deadline_s", "cpu_budget_s"}
     assert {name: wanted[name] for name in limits} == {name: offered[name] for name in limits}
 
 
@@ -77,14 +77,14 @@ def test_every_reason_behind_the_endpoints_is_in_the_contract() -> None:
 
 
 def test_a_long_value_is_told_by_its_beginning() -> None:
-    assert schemas.echo("x" * 61) == "x" * 60 + "…"
-    assert schemas.echo([1] * 100) == ("[" + "1, " * 20)[:60] + "…"
-    assert (schemas.echo(7), schemas.echo(True), schemas.echo(None)) == (7, True, None)
-    assert schemas.echo(10**30) == "1" + "0" * 30
+    assert mistakes.echo("x" * 61) == "x" * 60 + "…"
+    assert mistakes.echo([1] * 100) == ("[" + "1, " * 20)[:60] + "…"
+    assert (mistakes.echo(7), mistakes.echo(True), mistakes.echo(None)) == (7, True, None)
+    assert mistakes.echo(10**30) == "1" + "0" * 30
 
 
 def test_no_more_mistakes_are_told_than_a_person_reads() -> None:
     body = {f"field{number}": 1 for number in range(1000)}
-    with pytest.raises(schemas.ValidationError) as caught:
+    with pytest.raises(ValidationError) as caught:
         schemas.RenderRequest.model_validate(body)
-    assert len(schemas.mistakes(caught.value)) == schemas.MISTAKES
+    assert len(mistakes.mistakes(caught.value)) == mistakes.MISTAKES

@@ -47,7 +47,9 @@ def blamed(told: SketchFault | InfrastructureError | None) -> ViolationCode | Re
 def test_memory_is_a_sketchs_if_it_is_in_its_page_or_nobody_else_has_painted(
     own: int, shared: int, painting: int, company: int, said: object
 ) -> None:
-    assert blamed(verdict.of_memory(own, shared, painting=painting, company=company)) == said
+    together = painting * LIMIT
+    told = verdict.of_memory(own, shared, allowed=LIMIT, together=together, company=company)
+    assert blamed(told) == said
 
 
 LARGE, SMALL = 400 * MIB, 100 * MIB
@@ -101,26 +103,45 @@ FULL = memory(500 * MIB, kills=2, full=9)
 def test_a_kill_for_memory_is_a_sketchs_if_it_alone_has_used_more_than_its_limit(
     before: Memory | None, after: Memory | None, company: int, said: object
 ) -> None:
-    assert blamed(verdict.of_kernel(before, after, company=company)) == said
+    assert blamed(verdict.of_kernel(before, after, allowed=LIMIT, company=company)) == said
 
 
 def test_a_sketch_is_told_the_least_that_it_has_used() -> None:
-    told = verdict.of_kernel(BEFORE, FULL, company=0)
+    told = verdict.of_kernel(BEFORE, FULL, allowed=LIMIT, company=0)
     assert "1448 MiB" in str(told)
 
 
 def test_company_is_whoever_paints_between_a_beginning_and_now() -> None:
     meter = Meter(0)
-    meter.open(1)
+    meter.open(1, LIMIT)
     began = meter.ended
-    meter.open(2)
+    meter.open(2, LIMIT)
     assert (meter.company(began), len(meter.charges)) == (1, 2)
     meter.close(1)
     assert (meter.company(began), len(meter.charges)) == (1, 1)
-    meter.open(3)
+    meter.open(3, LIMIT)
     meter.close(3)
     assert meter.company(began) == 2
     meter.close(2)
     began = meter.ended
-    meter.open(4)
+    meter.open(4, LIMIT)
     assert meter.company(began) == 0
+
+
+def test_a_print_may_use_more_beside_a_sketch_that_may_not() -> None:
+    most = verdict.limit(2)
+    assert most == verdict.limit(8) == LIMIT + verdict.PRINT_BYTES
+    assert verdict.limit(1) == LIMIT
+    meter = Meter(0)
+    meter.open(1, most)
+    meter.open(2, LIMIT)
+    together = sum(meter.allowed.values())
+    assert (
+        blamed(verdict.of_memory(LIMIT + 1, 0, allowed=LIMIT, together=together, company=1)) == OOM
+    )
+    assert verdict.of_memory(most, LIMIT, allowed=most, together=together, company=1) is None
+    meter.close(1)
+    assert sum(meter.allowed.values()) == LIMIT
+    used = memory(600 * MIB), memory(0, kills=1, full=1)
+    assert blamed(verdict.of_kernel(*used, allowed=LIMIT, company=0)) == OOM
+    assert blamed(verdict.of_kernel(*used, allowed=most, company=0)) == Reason.BROWSER_CRASHED

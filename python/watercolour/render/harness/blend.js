@@ -60,20 +60,34 @@ const wcSend = (gl, mask, rect, width, height) => {
 };
 
 // What p5's own drawing would do besides is not done here: blend in another mode, or stretch what
-// belongs to a canvas of another size. And p5 has to be left as after drawing with its own shader,
-// which the first fill therefore uses: what comes next may count on it (a stroke right after a wash
-// makes p5 miss that another shader is in use, so that the wash is lost; so be it here too).
+// belongs to a canvas of another size. And p5 has to be left as after drawing with its own shader:
+// what comes next may count on it (a stroke right after a wash makes p5 miss that another shader is
+// in use, so that the wash is lost; so be it here too). That shader alone takes longer to compile
+// than a fill to paint, so it is compiled once something is drawn with it; until then no program
+// is in use after a fill, which tells whether another one has come in between.
 let wcFilling = false;
 const wcPlain = () => {
   const gl = q.drawingContext;
   const { width, height } = ft();
   return (
     wcFilling &&
-    q.shaderProgram?._glProgram &&
+    q.shaderProgram._renderer === q._renderer &&
     gl.drawingBufferWidth === width &&
     gl.drawingBufferHeight === height &&
     q._renderer.states.curBlendMode === "source-over"
   );
+};
+
+const wcUse = (gl, shader) => {
+  gl.useProgram(shader._initialized ? shader._glProgram : null);
+  if (shader._initialized || Object.hasOwn(shader, "init")) return;
+  shader._compiled = true; // as p5 has it: in another context it is refused
+  shader.init = () => {
+    delete shader.init;
+    shader.init();
+    if (gl.getParameter(gl.CURRENT_PROGRAM) === null) gl.useProgram(shader._glProgram);
+    return shader;
+  };
 };
 
 const wcBlend = (source, mask, rect, color) => {
@@ -110,7 +124,7 @@ const wcBlend = (source, mask, rect, color) => {
   gl.bindTexture(gl.TEXTURE_2D, null);
   gl.bindVertexArray(array);
   if (depth) gl.enable(gl.DEPTH_TEST);
-  gl.useProgram(q.shaderProgram._glProgram);
+  wcUse(gl, q.shaderProgram);
   q.resetShader();
   const renderer = q._renderer;
   renderer._curShader = q.shaderProgram;

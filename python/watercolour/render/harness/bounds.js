@@ -11,6 +11,8 @@
   let limits = null; // page.py's LIMITS
   own.limit = (given) => {
     limits = given;
+    // What p5 takes its density from.
+    if (limits.scale > 1) Object.defineProperty(window, "devicePixelRatio", { value: limits.scale });
   };
 
   own.shapes = 0;
@@ -31,16 +33,21 @@
   const checkSides = (what, w, h) => {
     const fits = (side) => floor(side) >= limits.minSide && floor(side) <= limits.maxSide;
     if (!fits(w) || !fits(h)) {
-      outOfBounds(`${what}(${w}, ${h}): each side must be ${limits.minSide} to ${limits.maxSide} pixels.`);
+      const range = `${limits.minSide} to ${limits.maxSide} pixels`;
+      const { scale, printSide } = limits;
+      const print = ` at a drawing scale of ${scale} (a print has at most ${printSide})`;
+      const at = scale > 1 ? print : "";
+      outOfBounds(`${what}(${w}, ${h}): each side must be ${range}${at}.`);
     }
   };
   // Several buffers of any size are fine until together they fill the graphics memory.
-  const checkBuffer = (what, w, h) => {
+  // A print has more pixels for each of the canvas: what a sketch counts in is the canvas' own.
+  const checkBuffer = (what, w, h, density = limits.scale, samples = 1) => {
     const most = 2 * limits.maxSide;
     if (!(w > 0 && h > 0 && w <= most && h <= most)) {
       outOfBounds(`${what}(${w}, ${h}): each side must be above 0 and at most ${most} pixels.`);
     }
-    bufferPixels += w * h;
+    bufferPixels += w * h * density * density * samples;
     if (bufferPixels > limits.bufferPixels) {
       outOfBounds(
         `${what}(${w}, ${h}): all buffers together hold ${floor(bufferPixels)} pixels; ` +
@@ -66,6 +73,9 @@
       own.finish();
     });
   };
+  // p5 makes a context first and gives its canvas the size then, side by side: of three sets of
+  // buffers two are thrown away. So the canvas gets its size before its context.
+  let sized = null;
   const { createCanvas, resizeCanvas, createGraphics, createFramebuffer, createImage } = proto;
   proto.createCanvas = function (w, h, ...rest) {
     const [width, height] = [number(w), number(h)];
@@ -73,9 +83,14 @@
     if (++own.canvases > limits.canvases + 1) {
       outOfBounds(`createCanvas is called ${own.canvases - 1} times; at most ${limits.canvases}.`);
     }
-    const made = apply(createCanvas, this, [width, height, ...rest]);
-    hold(this);
-    return made;
+    sized = { coming: { width: width * limits.scale, height: height * limits.scale }, canvas: null };
+    try {
+      const made = apply(createCanvas, this, [width, height, ...rest]);
+      hold(this);
+      return made;
+    } finally {
+      sized = null;
+    }
   };
   proto.resizeCanvas = function (w, h, ...rest) {
     const [width, height] = [number(w), number(h)];
@@ -89,49 +104,57 @@
   };
   proto.createImage = function (w, h, ...rest) {
     const [width, height] = [number(w), number(h)];
-    checkBuffer("createImage", width, height);
+    checkBuffer("createImage", width, height, 1);
     return apply(createImage, this, [width, height, ...rest]);
   };
   proto.createFramebuffer = function (options = {}) {
-    const given = { ...options, density: 1 };
+    const given = { ...options, density: limits.scale };
     if (given.width !== undefined) given.width = number(given.width);
     if (given.height !== undefined) given.height = number(given.height);
-    checkBuffer("createFramebuffer", given.width ?? this.width, given.height ?? this.height);
+    const { width = this.width, height = this.height } = given;
+    const samples = limits.scale > 1 && given.antialias !== false ? 4 : 1;
+    checkBuffer("createFramebuffer", width, height, limits.scale, samples);
     return apply(createFramebuffer, this, [given]);
   };
-  const bound = (of, name) => {
+  const bound = (of, name, density) => {
     const original = of.prototype[name];
     if (!original) return;
     of.prototype[name] = function (w, h, ...rest) {
       const [width, height] = [number(w), number(h)];
       // p5 keeps the side that is not given, or scales it when it is 0.
-      if (width || height) checkBuffer(name, width || height, height || width);
+      if (width || height) checkBuffer(name, width || height, height || width, density);
       return apply(original, this, [w === undefined ? w : width, h === undefined ? h : height, ...rest]);
     };
   };
   bound(P5.Graphics, "resizeCanvas");
   bound(P5.Framebuffer, "resize");
-  bound(P5.Image, "resize");
-  // The density is 1 whatever a sketch asks for: it would multiply the cost, not the picture.
+  bound(P5.Image, "resize", 1);
+  // The density is the drawing scale whatever a sketch asks for: it would multiply the cost, not
+  // the picture. Only a graphics of its own may have fewer pixels, as the tips of p5.brush have.
   for (const of of [P5, P5.Graphics, P5.Framebuffer]) {
     const original = of.prototype.pixelDensity;
     of.prototype.pixelDensity = function (value) {
-      return value === undefined ? apply(original, this, []) : this;
+      if (value === undefined) return apply(original, this, []);
+      const density = number(value);
+      const coarser = of === P5.Graphics && density >= 1 && density < limits.scale;
+      return coarser ? apply(original, this, [density]) : this;
     };
   }
   // A sketch's own canvases. Chromium loses the oldest of many WebGL contexts: the painting's.
   for (const of of [HTMLCanvasElement, OffscreenCanvas]) {
+    const setters = {};
     for (const side of ["width", "height"]) {
       const { get, set } = getOwnPropertyDescriptor(of.prototype, side);
+      setters[side] = set;
       Object.defineProperty(of.prototype, side, {
         configurable: true,
         enumerable: true,
         get,
         set(value) {
           const pixels = number(value);
-          if (limits && pixels > 2 * limits.maxSide) {
-            outOfBounds(`a canvas' ${side} of ${pixels} is above ${2 * limits.maxSide} pixels.`);
-          }
+          const most = limits ? 2 * limits.maxSide * limits.scale : pixels;
+          if (pixels > most) outOfBounds(`a canvas' ${side} of ${pixels} is above ${most} pixels.`);
+          if (sized && this === sized.canvas && pixels === apply(get, this, [])) return;
           apply(set, this, [pixels]);
         },
       });
@@ -146,6 +169,10 @@
         const most = limits ? limits.contexts : 1;
         if (++contexts > most) {
           outOfBounds(`${contexts} canvases have a WebGL context; at most ${most}.`);
+        }
+        if (sized && !sized.canvas) {
+          sized.canvas = this;
+          for (const side in setters) apply(setters[side], this, [sized.coming[side]]);
         }
       }
       return apply(getContext, this, [name, ...rest]);

@@ -3,9 +3,12 @@
 // the same picture byte for byte; but polygons are flat arrays in buffers that are used again,
 // where the original makes two objects a vertex some eighty times a shape.
 //
-// Names of p5.brush's minified scope: d the random stream, w(a, b) a number between, T map,
+// Names of p5.brush's minified scope: d the random stream (Mulberry32, whose state patch.py opens), w(a, b) a number between, T map,
 // D degrees to table index, F and L the tables of cosine and sine, mn and dn the pools of
 // gaussians, Jr the cap on vertices, pt the state, bt the compositor.
+// Mulberry32's step, and what makes 32 bits a number below 1 (Tommy Ettinger, public domain).
+const WC_STEP = 1831565813;
+const WC_UNIT = 2.3283064365386963e-10;
 const wcPoly = () => ({ x: new Float64Array(0), y: 0, m: 0, d: 0, n: 0, room: 0 });
 const wcFit = (p, n) => {
   if (!(n >= 0)) throw new RangeError("Invalid array length");
@@ -105,19 +108,18 @@ const wcGrow = (p, growth, cut, into) => {
   let mod = growth === 999 ? w(0.6, 0.8) : pt.fill.bleed_strength;
   const step = Jr && 2 * n > Jr ? Math.ceil((2 * n) / Jr) : 1;
   if (step >= 2 && !(step & 1)) {
+    let drawn = 0;
     for (let i = 0; i < n; i++) {
       if (own) mod = mods[i];
-      if (mod >= 0.05) {
-        d();
-        d();
-        d();
-        d();
-      }
+      if (mod >= 0.05) drawn += 4;
     }
+    d.wcSet((d.wcGet() + drawn * WC_STEP) | 0);
     return q;
   }
   wcFit(into, Math.ceil((2 * n) / step));
   const { x: X, y: Y, m: M, d: O } = into;
+  let e = d.wcGet();
+  let t = 0;
   let skip = 0; // places until the next one that is kept
   let k = 0;
   for (let i = 0; i < n; i++) {
@@ -138,30 +140,51 @@ const wcGrow = (p, growth, cut, into) => {
       skip = step;
     }
     skip--;
+    if (skip !== 0) {
+      // The new one is not kept either: only its numbers are drawn.
+      if (!(mod < 0.05)) e = (e + 4 * WC_STEP) | 0;
+      skip--;
+      continue;
+    }
     if (mod < 0.05) {
       nx = (cx + x[next]) / 2;
       ny = (cy + y[next]) / 2;
     } else {
-      const index = D((dir ? bleed : -bleed) + 5 * (-1 + d() * 2));
+      // Four numbers of d: in a young realm four calls would take twice as long.
+      e = (e + WC_STEP) | 0;
+      t = Math.imul(e ^ (e >>> 15), 1 | e);
+      t ^= t + Math.imul(t ^ (t >>> 7), 61 | t);
+      const turn = WC_UNIT * ((t ^ (t >>> 14)) >>> 0);
+      e = (e + WC_STEP) | 0;
+      t = Math.imul(e ^ (e >>> 15), 1 | e);
+      t ^= t + Math.imul(t ^ (t >>> 7), 61 | t);
+      const which = WC_UNIT * ((t ^ (t >>> 14)) >>> 0);
+      e = (e + WC_STEP) | 0;
+      t = Math.imul(e ^ (e >>> 15), 1 | e);
+      t ^= t + Math.imul(t ^ (t >>> 7), 61 | t);
+      const reach = WC_UNIT * ((t ^ (t >>> 14)) >>> 0);
+      e = (e + WC_STEP) | 0;
+      t = Math.imul(e ^ (e >>> 15), 1 | e);
+      t ^= t + Math.imul(t ^ (t >>> 7), 61 | t);
+      const other = WC_UNIT * ((t ^ (t >>> 14)) >>> 0);
+      const index = D((dir ? bleed : -bleed) + 5 * (-1 + turn * 2));
       const c = F[index];
       const s = L[index];
       const sx = x[next] - cx;
       const sy = y[next] - cy;
-      const far = first[~~(d() * firsts)] * (0.65 + d() * (1.35 - 0.65)) * mod;
-      newMod += second[~~(d() * seconds)];
+      const far = first[~~(which * firsts)] * (0.65 + reach * (1.35 - 0.65)) * mod;
+      newMod += second[~~(other * seconds)];
       nx = cx + 0.5 * sx + (c * sx + s * sy) * far;
       ny = cy + 0.5 * sy + (c * sy - s * sx) * far;
     }
-    if (skip === 0) {
-      X[k] = nx;
-      Y[k] = ny;
-      M[k] = newMod;
-      O[k] = dir;
-      k++;
-      skip = step;
-    }
-    skip--;
+    X[k] = nx;
+    Y[k] = ny;
+    M[k] = newMod;
+    O[k] = dir;
+    k++;
+    skip = step - 1;
   }
+  d.wcSet(e);
   return into;
 };
 

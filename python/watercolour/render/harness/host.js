@@ -52,9 +52,9 @@ const isText = (value) => typeof value === "string" && value.length <= MOST.text
 const isPlace = ({ line, column }) => isCount(line ?? 0, 2 ** 31) && isCount(column ?? 0, 2 ** 31);
 const isError = (error) => isText(error.message) && isText(error.stage) && isPlace(error);
 const isFault = (fault) => isText(fault.code) && isText(fault.message) && isPlace(fault);
-const isPicture = ({ width, height, pixels }, { maxSide }) =>
-  isCount(width, maxSide) &&
-  isCount(height, maxSide) &&
+const isPicture = ({ width, height, pixels }, { maxSide, scale }) =>
+  isCount(width, maxSide * scale) &&
+  isCount(height, maxSide * scale) &&
   typeof pixels === "string" &&
   pixels.length === 4 * Math.ceil((4 * width * height) / 3);
 const isSound = (result, limits) => {
@@ -95,6 +95,10 @@ const hasGraphics = () => {
   return there;
 };
 
+// How long after a painting the next realm is prepared, unless a job comes before: the answer is
+// on its way by then, and this thread has to send it.
+const NEXT_MS = 20;
+
 // One job in, one result out. A frame that loads a second time was navigated by its sketch.
 const paint = async (job) => {
   const frame = await prepare();
@@ -110,6 +114,6 @@ const paint = async (job) => {
   rest();
   channel.port1.close();
   frame.remove();
-  setTimeout(prepare, 0);
+  setTimeout(prepare, NEXT_MS);
   return result.fault && !result.canvas ? { ...result, graphics: hasGraphics() } : result;
 };

@@ -59,7 +59,8 @@
   const read = () => {
     const { gl } = own.canvas;
     const [width, height] = [apply(widthOf, gl, []), apply(heightOf, gl, [])];
-    const fits = (side) => side >= limits.minSide && side <= limits.maxSide;
+    const { scale, minSide, maxSide } = limits;
+    const fits = (side) => side >= minSide * scale && side <= maxSide * scale;
     if (!fits(width) || !fits(height)) {
       const message = `The canvas was made ${width} by ${height} pixels behind p5's back.`;
       own.blame("canvas_out_of_bounds", message);
