@@ -5,6 +5,11 @@ Qwen2-VL-7B with HPSv3's head in its true shape with random weights, by the real
 ours is the service over HTTP, asked from another process. They take turns. The scores of 64
 paintings of the pool must be equal: a difference of at most 1 % of their spread.
 
+The loader sets the size from which the C library maps blocks apart, for this process as for the
+service's. Theirs runs with the size at which that library's own adapting ends, and so does ours
+once more, to see what the setting costs. The memory is that of a service by itself, as its image
+starts it, over a thousand calls with different pictures.
+
 The first layer of the head reads the directions in which 64 other paintings differ, as a trained
 head does: what a random one reads is mostly the same for every picture. Needs a GPU with 40 GiB and
 the environment of locks/hpsv3.txt.
@@ -16,20 +21,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import json
+import os
 import random
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import zlib
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +54,12 @@ COMPARED = 64
 #: Pixels a side, as the published experiment's paintings.
 SIDE = 600
 MOST_DIFFERENCE = 0.01
+CHECKPOINT = "HPSv3.safetensors"
+#: Where glibc stops to raise the size from which it maps blocks apart (malloc.h, 64 bits).
+ADAPTED_BYTES = 32 * 2**20
+#: Calls under which the memory must stay as it is, after those in which it grows to its size.
+CALLS, GROWING, PART = 1_000, 200, 200
+LOADING_SECONDS = 90
 
 
 def stamped(png: bytes, number: int) -> bytes:
@@ -123,6 +138,19 @@ def served(backend: Any, batch: int) -> Generator[str]:
     thread.join()
 
 
+@contextmanager
+def blocks_mapped_from(size: int) -> Generator[None]:
+    """Blocks of so many bytes are mapped apart; afterwards those that the loader says again."""
+    from watercolour.score import hpsv3_load
+
+    mallopt = ctypes.CDLL(None).mallopt
+    mallopt(hpsv3_load.M_MMAP_THRESHOLD, size)
+    try:
+        yield
+    finally:
+        mallopt(hpsv3_load.M_MMAP_THRESHOLD, hpsv3_load.MAPPED_BYTES)
+
+
 class Reference:
     """The package by itself, with the vision tower as it ships."""
 
@@ -132,8 +160,10 @@ class Reference:
         self._ours = [attention.forward for attention in self._blocks]
         self._file = folder / "painting.png"
         self.paintings = folder / "paintings"
+        self._memory = ExitStack()
 
     def __enter__(self) -> Reference:
+        self._memory.enter_context(blocks_mapped_from(ADAPTED_BYTES))
         for attention in self._blocks:
             del attention.forward
         return self
@@ -141,6 +171,7 @@ class Reference:
     def __exit__(self, *_: object) -> None:
         for attention, forward in zip(self._blocks, self._ours, strict=True):
             attention.forward = forward
+        self._memory.close()
 
     def mu(self, picture: bytes) -> float:
         """One picture, alone."""
@@ -242,7 +273,7 @@ def load(folder: Path, *, tiny: bool) -> Any:
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     began = time.perf_counter()
-    base, path = folder / "base", folder / "HPSv3.safetensors"
+    base, path = folder / "base", folder / CHECKPOINT
     random_model.write_base(base, random_model.TINY if tiny else random_model.FULL)
     weights = random_model.random_weights(base, device=device)
     count = sum(tensor.numel() for tensor in weights.values())
@@ -255,7 +286,6 @@ def load(folder: Path, *, tiny: bool) -> Any:
     dtype = "bfloat16" if device == "cuda" else "float32"
     source = hpsv3_load.Source(checkpoint=path, base=str(base), dtype=dtype)
     backend = hpsv3_load.load(source, lambda _stage, _share: None)
-    path.unlink()
     print(f"loaded in {time.perf_counter() - began:.0f} s: {backend.version}", flush=True)
     return backend
 
@@ -281,7 +311,10 @@ def by_hand(backend: Any, reference: Reference, shown: list[bytes]) -> None:
 
 def rounds(backend: Any, reference: Reference, shown: list[bytes], count: int) -> dict[str, float]:
     """Pictures a second by side, medians of the rounds."""
-    taken: dict[str, list[float]] = {"theirs": [], **{f"batch {b}": [] for b, _, _ in LOADS}}
+    greatest, at_once, pictures = LOADS[-1]
+    adapted = f"batch {greatest}, blocks mapped from {ADAPTED_BYTES >> 20} MiB"
+    sides = ("theirs", *(f"batch {batch}" for batch, _, _ in LOADS), adapted)
+    taken: dict[str, list[float]] = {side: [] for side in sides}
     asked_so_far = 10**6
     for number in range(count):
         with reference:
@@ -293,10 +326,100 @@ def rounds(backend: Any, reference: Reference, shown: list[bytes], count: int) -
                 found = asked(url, reference.paintings, asked_so_far, pictures, at_once)
             asked_so_far += pictures + 1
             taken[f"batch {batch}"].append(pictures / found["seconds"])
+        with blocks_mapped_from(ADAPTED_BYTES), served(backend, greatest) as url:
+            found = asked(url, reference.paintings, asked_so_far, pictures, at_once)
+        asked_so_far += pictures + 1
+        taken[adapted].append(pictures / found["seconds"])
         device, own = memory()
         told = "  ".join(f"{side} {rates[-1]:.1f}" for side, rates in taken.items())
         print(f"round {number + 1}: {told}; {device:.3f} GiB, {own:.2f} GiB here", flush=True)
     return {side: statistics.median(rates) for side, rates in taken.items()}
+
+
+@contextmanager
+def started(folder: Path, batch: int) -> Generator[tuple[str, int]]:
+    """The service as its image starts it, from the checkpoint, loaded; its URL and its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["-m", "watercolour.score.service", "--backend", "hpsv3", "--host", "127.0.0.1"]
+    words += ["--port", str(port), "--max-batch", str(batch), "--window-seconds", "0.02"]
+    words += ["--checkpoint", str(folder / CHECKPOINT), "--base", str(folder / "base")]
+    if not peak():
+        words += ["--dtype", "float32"]
+    paths = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    child = subprocess.Popen([sys.executable, *words], env={**os.environ, "PYTHONPATH": paths})
+    try:
+        ready(f"http://127.0.0.1:{port}", child)
+        yield f"http://127.0.0.1:{port}", child.pid
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def ready(url: str, child: subprocess.Popen[bytes]) -> None:
+    """Wait until the service has loaded its model."""
+    until = time.monotonic() + LOADING_SECONDS
+    while child.poll() is None and time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5):
+                return
+        except OSError:  # not there yet, or 503
+            time.sleep(0.5)
+    sys.exit("the service did not load its model")
+
+
+def in_use(process: int) -> tuple[float, float]:
+    """GiB taken on the device by whoever, and of that process in memory."""
+    import torch
+
+    device = 0.0
+    if torch.cuda.is_available():
+        free, whole = torch.cuda.mem_get_info()
+        device = (whole - free) / 2**30
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return device, pages * resource.getpagesize() / 2**30
+
+
+def release() -> None:
+    """Give back what this process has taken on the device and does not use: 130 GiB."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def calls(folder: Path, reference: Reference, shown: list[bytes]) -> dict[str, float]:
+    """The service in a process of its own, in turn with theirs: rates, and how its memory moves.
+
+    Returns:
+        Pictures a second, medians, and by how much of itself the memory moves over a thousand calls
+        once it has its size.
+    """
+    batch, at_once, _ = LOADS[-1]
+    seen: list[tuple[float, float]] = []
+    ours, theirs = list[float](), list[float]()
+    release()
+    with started(folder, batch) as (url, process):
+        for first in range(0, GROWING + CALLS, PART):
+            found = asked(url, folder / "paintings", 2 * first + 1, PART, at_once)
+            ours.append(PART / found["seconds"])
+            with reference:
+                theirs.append(
+                    timed(lambda: [reference.mu(one) for one in shown[:SINGLES]], SINGLES)
+                )
+            seen.append(in_use(process))
+            device, own = seen[-1]
+            print(
+                f"the service by itself, {first + PART} calls: {ours[-1]:.1f} pictures/s, theirs "
+                f"{theirs[-1]:.1f}; {device:.3f} GiB of the device in use, {own:.3f} GiB its own",
+                flush=True,
+            )
+    steady = seen[GROWING // PART - 1 :]
+    moved = [max(values) / min(values) - 1 for values in zip(*steady, strict=True) if min(values)]
+    print(f"from call {GROWING} to {GROWING + CALLS} its memory moves by at most {max(moved):.3%}")
+    middle = statistics.median
+    return {"ours": middle(ours), "theirs": middle(theirs), "moved": max(moved)}
 
 
 def main() -> None:
@@ -325,22 +448,24 @@ def main() -> None:
             largest, spread, share = differences(url, reference, 2_000)
         by_hand(backend, reference, shown)
         rate = rounds(backend, reference, shown, args.rounds)
-        print(f"peak {peak():.1f} GiB on the device")
+        print(f"peak {peak():.1f} GiB on the device", flush=True)
+        alone = calls(Path(folder), reference, shown)
     for side, value in rate.items():
-        print(f"{side:10} {value:7.1f} pictures/s  {value / rate['theirs']:5.2f}×")
+        print(f"{side:40} {value:7.1f} pictures/s  {value / rate['theirs']:5.2f}×")
     print(
         json.dumps(
             {
                 "bench": "hpsv3_h200",
-                "ours": round(rate["batch 32"], 2),
-                "theirs": round(rate["theirs"], 2),
-                "ratio": round(rate["batch 32"] / rate["theirs"], 3),
+                "ours": round(alone["ours"], 2),
+                "theirs": round(alone["theirs"], 2),
+                "ratio": round(alone["ours"] / alone["theirs"], 3),
                 "unit": "pictures/s",
-                "n": args.rounds * LOADS[-1][2],
+                "n": GROWING + CALLS,
                 "conditions": "tiny model, processor" if args.tiny else "Qwen2-VL-7B, bfloat16",
                 "mu_difference": round(largest, 6),
                 "mu_spread": round(spread, 4),
                 "equal": share <= MOST_DIFFERENCE,
+                "memory_moves": round(alone["moved"], 5),
             }
         )
     )

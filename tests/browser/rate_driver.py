@@ -1,7 +1,7 @@
 """Rate a pool in headless Chromium with real key presses; print what was seen as JSON.
 
-Usage: ``.venv-render/bin/python rate_driver.py URL FOLDER``; pictures of the pages go to FOLDER. It
-runs where the browser driver is.
+Usage: ``.venv-render/bin/python rate_driver.py URL FOLDER [several]``; pictures of the pages go to
+FOLDER. With ``several`` others have rated the pool before. It runs where the browser driver is.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SHOWN = """() => ({
     count: document.getElementById('count').textContent,
     saved: document.getElementById('saved').textContent,
     recent: document.querySelectorAll('#recent img').length,
+    ladder: document.getElementById('ladder').hidden ? 0
+        : document.querySelectorAll('#ladder img').length,
     pressed: document.querySelector('.choice[aria-pressed="true"]')?.dataset.said ?? null,
     done: document.getElementById('done').hidden ? null : document.getElementById('done').innerText,
     agreement: document.getElementById('agreement').hidden ? null
@@ -35,6 +37,14 @@ SHOWN = """() => ({
     paper: getComputedStyle(document.body).backgroundColor,
     wide: document.documentElement.scrollWidth - innerWidth,
     tall: document.documentElement.scrollHeight - innerHeight,
+})"""
+DIFFER = """() => ({
+    open: document.getElementById('differ').open,
+    words: document.getElementById('differ-said').innerText,
+    alpha: document.querySelector('#scale b').textContent,
+    tiles: Object.fromEntries([...document.querySelectorAll('#disputed button')].map((tile) => [
+        tile.querySelector('img').getAttribute('src'), tile.getAttribute('aria-label')])),
+    wide: document.getElementById('differ').scrollWidth - innerWidth,
 })"""
 UNNAMED = """() => [...document.querySelectorAll('button, img, input')].filter((element) =>
     element.offsetParent && !(element.innerText?.trim() || element.getAttribute('aria-label')
@@ -123,7 +133,35 @@ async def visit(page: Any, url: str, folder: Path) -> dict[str, Any]:
     return seen
 
 
-async def main(url: str, folder: Path) -> None:
+async def several(page: Any, url: str, folder: Path) -> dict[str, Any]:
+    """Five ratings beside those of others, the dialog on who differs, and one rating again."""
+    seen: dict[str, Any] = {}
+    at = Visit(page, folder)
+    await page.setViewport({"width": 1280, "height": 860})
+    await page.goto(url)
+    seen["start"] = await at.ready()
+    seen["rated"] = [seen["start"], *[await at.press("1") for _ in range(5)]]
+    seen["phone"] = await at.size(390, 844)
+    await page.click("#agreement button")
+    seen["phone differ"] = await page.evaluate(DIFFER)
+    await at.picture("phone-agreement")
+    await page.keyboard.press("Escape")
+    await at.size(1280, 860)
+    await page.click("#agreement button")
+    seen["differ"] = await page.evaluate(DIFFER)
+    await at.picture("agreement")
+    await page.keyboard.press("3")
+    seen["key under it"] = await page.evaluate(DIFFER)
+    await page.click("#disputed button")
+    seen["again"] = await at.ready()
+    seen["closed"] = await page.evaluate(DIFFER)
+    seen["settled"] = await at.press("3")
+    await at.click('[data-mode="pairs"]')
+    seen["pairs"] = await at.press("ArrowLeft")
+    return seen
+
+
+async def main(url: str, folder: Path, visit: Any) -> None:
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     browser = await launch(
         executablePath="/usr/bin/chromium", headless=True, args=[*root, "--disable-gpu"]
@@ -141,4 +179,4 @@ async def main(url: str, folder: Path) -> None:
     print(json.dumps({**seen, "errors": errors, "requests": sorted(set(requests))}))
 
 
-asyncio.run(main(sys.argv[1], Path(sys.argv[2])))
+asyncio.run(main(sys.argv[1], Path(sys.argv[2]), several if len(sys.argv) > 3 else visit))

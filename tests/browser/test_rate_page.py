@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from watercolour.gallery import rating
 from watercolour.local.processes import renderer_python
 from watercolour.reward import pool as pools
 from watercolour.reward import pool_build, rating_log
@@ -46,9 +47,8 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unrated(tmp_path_factory.mktemp("pools") / "mine")
 
 
-@pytest.fixture(scope="module")
-def seen(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    place = tmp_path_factory.mktemp("rate")
+def visited(pool: Path, place: Path, *how: str) -> dict[str, Any]:
+    """What the driver saw of the pool's page, where its pictures lie, and the page's address."""
     pictures = Path(os.environ.get("WATERCOLOUR_SCREENSHOTS", place))
     announced = place / "announced.json"
     command = [sys.executable, "-m", "watercolour.cli", "pool", "rate", str(pool)]
@@ -62,7 +62,7 @@ def seen(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
                 time.sleep(0.05)
             url = json.loads(announced.read_text())["url"]
             ran = subprocess.run(
-                [renderer_python(), DRIVER, url, pictures],
+                [renderer_python(), DRIVER, url, pictures, *how],
                 capture_output=True,
                 text=True,
                 timeout=280,
@@ -72,6 +72,22 @@ def seen(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
         finally:
             server.terminate()
     return {"url": url, "pictures": str(pictures), **json.loads(ran.stdout)}
+
+
+@pytest.fixture(scope="module")
+def seen(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return visited(pool, tmp_path_factory.mktemp("rate"))
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Anna's page of a pool that Ben loves throughout and Clara in part."""
+    folder = unrated(tmp_path_factory.mktemp("pools") / "ours")
+    for number, record in enumerate(pools.read_records(folder)):
+        rating.rate(folder, "ben", f"ben-{number:05d}", record.name, "love")
+        if number % 2:
+            rating.rate(folder, "clara", f"clara-{number:05d}", record.name, "meh")
+    return visited(folder, tmp_path_factory.mktemp("together"), "several")
 
 
 def test_nothing_goes_wrong_and_nobody_else_is_asked(seen: dict[str, Any]) -> None:
@@ -144,6 +160,8 @@ def test_pairs_are_compared_by_arrows_and_undone(seen: dict[str, Any]) -> None:
     assert all(len(set(each["pair"])) == 2 for each in shown)
     sides = [frozenset(each["pair"]) for each in shown]
     assert len(set(sides)) == len(sides)
+    # The strongest are shown once there is a comparison.
+    assert [each["ladder"] for each in shown] == [0, 5, 5, 5]
     undone = seen["pair undone"]
     assert undone["count"].startswith("2 ")
     assert undone["pair"] == seen["compared"][1]["pair"]
@@ -173,3 +191,45 @@ def test_the_pictures_of_the_pages_are_whole(seen: dict[str, Any]) -> None:
         with Image.open(Path(seen["pictures"]) / f"{name}.png") as picture:
             picture.load()
             assert picture.width == width
+
+
+def test_several_raters_see_how_far_they_agree(together: dict[str, Any]) -> None:
+    assert together["errors"] == []
+    last = together["rated"][-1]
+    assert "anna 5, ben 9, clara 4" in last["agreement"]
+    assert "too low to rely on" in last["agreement"]
+    assert together["differ"]["open"]
+    assert -1 <= float(together["differ"]["alpha"]) < 0.667
+    shared = int(last["agreement"].partition("Agreement on ")[2].partition(" ")[0])
+    assert f"{shared} paintings have more than one rating" in together["differ"]["words"]
+
+
+def test_the_line_on_raters_needs_no_scrolling(together: dict[str, Any]) -> None:
+    for name in ("settled", "phone", "pairs"):
+        assert together[name]["agreement"], name
+        assert together[name]["wide"] <= 0, name
+        assert together[name]["tall"] <= 0, name
+    assert together["phone differ"]["wide"] <= 0
+
+
+def test_nobody_learns_what_others_said_before_having_rated(together: dict[str, Any]) -> None:
+    mine = [each["painting"] for each in together["rated"][:5]]
+    tiles = together["differ"]["tiles"]
+    # Ben loves every painting that Anna finds meh, so all of hers are disputed, and hers alone.
+    assert set(tiles) == set(mine)
+    assert all(words.startswith("anna meh, ben love") for words in tiles.values())
+    # Clara and Ben differ on four paintings; of those that Anna has not seen there is the number.
+    hidden = 4 - sum("clara" in words for words in tiles.values())
+    assert f"{5 + hidden} disputed ones" in together["rated"][-1]["agreement"]
+    assert (f"{hidden} more will be shown" in together["differ"]["words"]) is (hidden > 0)
+
+
+def test_a_disputed_painting_is_rated_again(together: dict[str, Any]) -> None:
+    assert together["key under it"]["open"]
+    first = next(iter(together["differ"]["tiles"]))
+    again, settled = together["again"], together["settled"]
+    assert not together["closed"]["open"]
+    assert again["painting"] == first
+    assert again["pressed"] == "meh"
+    assert settled["recent"] == 6
+    assert settled["count"] == f"5 of {PAINTINGS}"

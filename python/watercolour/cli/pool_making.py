@@ -71,7 +71,7 @@ def endpoint_options(command: Command) -> Command:
 @click.option("--with-seeds", is_flag=True, help="Show the model the pool's imported seeds.")
 @endpoint_options
 @click.option("--licence", default="own", show_default=True, help="Of a new pool.")
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
+@root.running_renderer
 @root.renderer_options
 @root.as_json
 def generate(
@@ -326,7 +326,7 @@ def _tell_generated(folder: Path, done: Generated, count: int, json_: bool) -> N
     "--system", default="ten-methods", show_default=True, help="Prompt preset, or a file."
 )
 @click.option("--temperature", type=click.FloatRange(0, 2), default=0.7, show_default=True)
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
+@root.running_renderer
 @root.renderer_options
 @root.as_json
 def critique(

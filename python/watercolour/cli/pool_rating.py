@@ -96,7 +96,7 @@ def _tell_rated(folder: Path) -> None:
 @click.option("--judge-endpoint", metavar="URL", help="Unset: the embedded judge.")
 @click.option("--judge-model", metavar="NAME", help="The judge's name at its endpoint.")
 @click.option("--judge-key-file", type=click.Path(path_type=Path), help="Its bearer token.")
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
+@root.running_renderer
 @root.renderer_options
 @root.as_json
 def calibrate(
@@ -156,6 +156,8 @@ def calibrate(
     with ExitStack() as stack:
         if rollouts is not None or pictures:
             found = _pictures(pictures) if pictures else _first_step(rollouts, count)
+            given = "painting" if pictures else "rollouts"
+            calibrating.require_policys(references, found, given, twins=bool(pictures))
         else:
             asked = subject or _subject(folder)
             found = _painted(
@@ -279,7 +281,11 @@ def _tell(folder: str, found: Calibration, paintings: int, json_: bool) -> None:
         }
         root.print_json(told)
     else:
-        band = f" (95 %: {percent(found.low)} to {percent(found.high)})" if found.low else ""
+        band = (
+            f" (95 %: {percent(found.low)} to {percent(found.high)})"
+            if found.low is not None
+            else ""
+        )
         drawn = ", ".join(f"{getattr(found.shares, tier):g} {tier}" for tier in TIERS)
         click.echo(f"{paintings} paintings win {percent(found.wins)}{band} against {drawn}")
         for tier in TIERS:

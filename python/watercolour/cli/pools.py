@@ -131,7 +131,7 @@ def _write_sheet(
 
 @pool.command("build")
 @click.argument("path", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--renderer", metavar="URL", help="A running renderer, instead of starting one.")
+@root.running_renderer
 @root.renderer_options
 @root.as_json
 def pool_build(

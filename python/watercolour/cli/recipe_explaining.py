@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from watercolour.cli import root
+from watercolour.cli import rescoring, root
 from watercolour.cli.recipes import recipe
+from watercolour.cli.rescoring import Sources
 
 if TYPE_CHECKING:
     from watercolour.api.rollout import Rollout
+    from watercolour.gallery.gains import Scored
     from watercolour.gallery.stored import Stored
     from watercolour.reward.recipe import Recipe
 
@@ -40,9 +42,15 @@ def _id(_context: click.Context, _parameter: click.Parameter, text: str | None) 
 )
 @click.option("--id", "wanted", callback=_id, help="Which one, as STEP/GROUP/MEMBER, from 0.")
 @click.option("--recipe", "name", help="Another recipe, or its file; the run's own if unset.")
+@rescoring.sources
 @root.as_json
 def recipe_explain(
-    painting: Path | None, source: Path | None, wanted: Id | None, name: str | None, json_: bool
+    painting: Path | None,
+    source: Path | None,
+    wanted: Id | None,
+    name: str | None,
+    ask: Sources,
+    json_: bool,
 ) -> None:
     """Say term by term how the reward of a rollout came about.
 
@@ -59,7 +67,7 @@ def recipe_explain(
     """
     from dataclasses import asdict
 
-    from watercolour.gallery import stored
+    from watercolour.gallery import gains, rescored, stored
     from watercolour.reward import explain
 
     if (painting is None) == (source is None):
@@ -72,17 +80,31 @@ def recipe_explain(
         assert source is not None
         found = stored.read(root.run_folder(source))
         place = _place(found, source, wanted)
-    rollout = found.rollouts[place]
-    used = _recipe(found, rollout, name)
-    if name:
-        rollout = _filled(found, used, place)
-    parts = explain.parts(used, rollout)
-    reward = explain.reward(used, rollout)
+    used = _recipe(found, found.rollouts[place], name)
+    notes: list[str] = []
+    if name or ask.any:
+        (one,), notes = rescoring.rescored(found, used, ask, [place])
+    else:
+        one = rescored.as_stored(found, used)[place]
+    rollout, own = one.rollout, one.recipe or used
+    # A rollout of a published table has its reward and not the terms that made it.
+    reward = explain.reward(own, rollout)
+    parts = explain.parts(own, rollout)
+    adjusted = explain.adjusted(own, rollout, reward)
     if json_:
         ids = {key: getattr(rollout, key) for key in ("step", "group", "index", "subject", "seed")}
-        terms = [asdict(part) for part in parts]
-        kept = {"reward": reward, "reward_of_the_run": rollout.reward}
-        root.print_json({**ids, "recipe": used.name, "terms": terms, **kept})
+        told: dict[str, Any] = {
+            **ids,
+            "recipe": used.name,
+            "terms": [asdict(part) for part in parts],
+            "reward": reward,
+            "reward_of_the_run": rollout.reward,
+            "reward_adjusted": adjusted,
+            "not_adjusted": _unadjusted(own, rollout, reward, adjusted) or None,
+            "missing": [asdict(lack) for lack in one.lacks],
+            "notes": notes,
+        }
+        root.print_json(told)
         return
     click.echo(
         f"{rollout.subject}; step {rollout.step}, group {rollout.group}, member {rollout.index}; "
@@ -94,9 +116,33 @@ def recipe_explain(
             value, adds = _number(part.value), _number(part.adds)
             line = f"  {part.term:20} {value:>6} {part.weight:>7.3g} {adds:>6}   {part.words}"
             click.echo(line.rstrip())
-    click.echo(
-        f"\n  {'reward':20} {'':6} {'':7} {_number(reward):>6}   {_verdict(rollout, reward)}"
-    )
+    verdict = _verdict(rollout, reward, gains.Scored.of([_group(found, place)]))
+    click.echo(f"\n  {'reward':35} {_number(reward):>6}   {verdict}".rstrip())
+    if adjusted is not None and own.slope("judge") and rollout.gate_passed:
+        this, mean = rollout.draw_strength, rollout.mean_draw_strength
+        draw = f"an okay painting wins {this:.0%} of this draw, {mean:.0%} of the mean one"
+        click.echo(f"  {'adjusted for the draw':35} {adjusted:>6.3f}   {draw}")
+    elif why := _unadjusted(own, rollout, reward, adjusted):
+        click.echo(f"  {'adjusted for the draw':35} {'-':>6}   {why}")
+    for terms, lack, _ in gains.missing([one]):
+        click.echo(f"  it lacks {', '.join(terms)}: {lack.cause}. {lack.remedy}".rstrip())
+    for note in notes:
+        click.echo(f"  {note}")
+
+
+def _unadjusted(own: Recipe, rollout: Rollout, reward: float | None, adjusted: float | None) -> str:
+    """Why the draw's difficulty cannot be taken out; empty where it is, or there is no reward."""
+    if reward is None or not rollout.gate_passed:
+        return ""
+    if not own.slope("judge"):
+        return "the recipe weighs no wins, which alone hang on how strong a draw is"
+    return "" if adjusted is not None else "its draw's strength is not stored"
+
+
+def _group(found: Stored, place: int) -> list[float | None]:
+    """The rewards of a rollout's group in the run."""
+    own = found.rollouts[place]
+    return [one.reward for one in found.rollouts if (one.step, one.group) == (own.step, own.group)]
 
 
 def _place(found: Stored, source: Path, wanted: Id | None) -> int:
@@ -151,20 +197,6 @@ def _recipe(found: Stored, rollout: Rollout, name: str | None) -> Recipe:
     )
 
 
-def _filled(found: Stored, used: Recipe, place: int) -> Rollout:
-    """The rollout with the terms of another recipe, as far as sketch and painting show them."""
-    from watercolour.gallery import stored
-
-    own = found.rollouts[place]
-    members = [(one, found.paintings.get(n)) for n, one in enumerate(found.rollouts)]
-    others = [
-        member
-        for n, member in enumerate(members)
-        if n != place and (member[0].step, member[0].group) == (own.step, own.group)
-    ]
-    return stored.filled(used, members[place], others)
-
-
 def _of_painting(painting: Path) -> tuple[Stored, int]:
     """The run that a painting or its sketch lies in, and which rollout's it is.
 
@@ -203,7 +235,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _verdict(rollout: Rollout, reward: float | None) -> str:
+def _verdict(rollout: Rollout, reward: float | None, group: Scored) -> str:
     """What there is to say about the sum."""
     said: list[str] = []
     if rollout.unscored_reason is not None:
@@ -211,11 +243,12 @@ def _verdict(rollout: Rollout, reward: float | None) -> str:
     elif rollout.gate_passed is False:
         said.append("refused by the gate")
     elif reward is None and rollout.reward is not None:
-        said.append(f"a term has no value here; the run gave {rollout.reward:.3f}")
-    elif reward is not None and rollout.reward is not None and abs(reward - rollout.reward) > 1e-9:
+        said.append("a term has no value here")
+    if rollout.reward is not None and (reward is None or abs(reward - rollout.reward) > 1e-9):
         said.append(f"the run gave {rollout.reward:.3f}")
-    elif rollout.reward_adjusted is not None and rollout.reward_adjusted != rollout.reward:
-        said.append(f"adjusted for the draw {rollout.reward_adjusted:.3f}")
-    if rollout.advantage is not None:
+    elif rollout.reward is not None and rollout.advantage is not None:
         said.append(f"advantage {rollout.advantage:+.3f}")
+        if group.unscored:
+            scored = group.rollouts - group.unscored
+            said.append(f"over the mean of {scored} members, as {group.unscored} are unscored")
     return ", ".join(said)

@@ -40,10 +40,13 @@ def recipe_list(json_: bool) -> None:
 @recipe.command("terms")
 @root.as_json
 def recipe_terms(json_: bool) -> None:
-    """List the terms that a recipe may weigh: the shipped ones, and those of packages."""
+    """List the terms that a recipe may weigh: the shipped ones, and those of packages.
+
+    A package's term that cannot be used is named with its fault; a run that weighs it is refused.
+    """
     from watercolour.reward import catalogue
 
-    found = [catalogue.find(name) for name in catalogue.names()]
+    found, broken = catalogue.usable()
     if json_:
         told = ("name", "meaning", "unit", "source")
         root.print_json(
@@ -51,7 +54,11 @@ def recipe_terms(json_: bool) -> None:
                 "terms": [
                     {name: getattr(term, name) for name in told} | {"needs": sorted(term.needs)}
                     for term in found
-                ]
+                ],
+                "broken": [
+                    {"name": name, "fault": error.message, "remedy": error.remedy}
+                    for name, error in broken.items()
+                ],
             }
         )
         return
@@ -59,6 +66,8 @@ def recipe_terms(json_: bool) -> None:
         needs = ", ".join(sorted(term.needs)) or "the sketch alone"
         click.echo(f"{term.name}, 0 to 1: {term.meaning}")
         click.echo(f"    unit {term.unit}; needs {needs}; source: {term.source}\n")
+    for error in broken.values():
+        click.echo(f"{error.message} {error.remedy}", err=True)
 
 
 @recipe.command("show")

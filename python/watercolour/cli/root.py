@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,12 +40,31 @@ def renderer_options(command: Command) -> Command:
     )(command)
 
 
+def _url(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """The value as it is.
+
+    Raises:
+        click.BadParameter: it is no address over HTTP.
+    """
+    if value is not None and not re.fullmatch(r"https?://[^/\s]+(/\S*)?", value):
+        raise click.BadParameter(f"{value!r} is no URL. Give one such as http://127.0.0.1:8080.")
+    return value
+
+
+def running_renderer(command: Command) -> Command:
+    """Whom a command asks that could start a renderer itself."""
+    return click.option(
+        "--renderer",
+        metavar="URL",
+        callback=_url,
+        help="A running renderer, instead of starting one.",
+    )(command)
+
+
 def painting_options(command: Command) -> Command:
     """What commands that paint a sketch share: its gate, the renderer, how they answer."""
     command = renderer_options(as_json(command))
-    command = click.option(
-        "--renderer", metavar="URL", help="A running renderer, instead of starting one."
-    )(command)
+    command = running_renderer(command)
     return click.option(
         "--no-gate", is_flag=True, help="Paint even what the gate's static checks refuse."
     )(command)

@@ -24,8 +24,8 @@ Mode = Literal["tiers", "pairs"]
 
 #: Acts shown as small paintings below, and paintings that are fetched before they are asked for.
 RECENT, AHEAD = 12, 2
-#: Rungs of the ladder beside the pairs.
-LADDER = 5
+#: The strongest paintings, shown below the pairs; disputed ones, shown with what each rater said.
+LADDER, DISPUTED = 5, 24
 
 
 def state(
@@ -58,7 +58,7 @@ def state(
         "rated": sum(record.name in said for record in shown),
         "tally": _tally(said[record.name] for record in shown if record.name in said),
         "recent": [_recent(act) for act in rating_log.active(mine)[-RECENT:]][::-1],
-        "agreement": _agreement(acts),
+        "agreement": _agreement(acts, rater),
         **(
             _one(shown, said, rater, skipped, wanted)
             if mode == "tiers"
@@ -229,15 +229,21 @@ def _tally(said: Any) -> dict[str, int]:
     return counts
 
 
-def _agreement(acts: rating_book.Acts) -> dict[str, Any] | None:
+def _agreement(acts: rating_book.Acts, rater: str) -> dict[str, Any] | None:
+    """How far the raters agree; what others said only of paintings that this one has rated."""
     if sum(bool(rating_log.tiers(theirs)) for theirs in acts.values()) < 2:
         return None
-    found = agreement.of(rating_log.by_painting(acts))
+    said = rating_log.by_painting(acts)
+    found = agreement.of(said)
+    mine = [name for name in found.disputed if rater in said[name]]
     return {
         "alpha": found.alpha,
         "shared": found.shared,
         "tentative": agreement.TENTATIVE,
-        "disputed": [{"name": name, "url": _url(name)} for name in found.disputed[:RECENT]],
+        "disputed": [
+            {"name": name, "url": _url(name), "said": said[name]} for name in mine[:DISPUTED]
+        ],
+        "disputes": len(found.disputed),
     }
 
 

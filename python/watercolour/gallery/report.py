@@ -13,9 +13,10 @@ from markupsafe import Markup
 
 from watercolour import disk
 from watercolour.api.rollout import Rollout
-from watercolour.gallery import figures
+from watercolour.gallery import figures, gains
 from watercolour.gallery.chart import Area, Line, Span, draw
 from watercolour.gallery.figures import Step
+from watercolour.gallery.gains import Scored
 from watercolour.gallery.pictures import shrunk, small_copy, strip_cells
 from watercolour.gallery.record import Entry, RunRecord
 from watercolour.gallery.words import capitalised, duration, interval, number, percent, signed
@@ -114,6 +115,8 @@ def context(record: RunRecord) -> dict[str, Any]:
         "bad_reward": gain.BAD_REWARD,
         "sure": figures.sure(before, after, adjust=True),
         "sure_raw": figures.sure(before, after, adjust=False),
+        "unscored_ends": (unscored_ends := [_scored(before), _scored(after)]),
+        "hint": gains.hint(*unscored_ends),
         "level": bands.LEVEL,
         "alarms": alarms.history(record.metrics),
         "last_step": max(rollouts),
@@ -144,6 +147,14 @@ def context(record: RunRecord) -> dict[str, Any]:
     }
 
 
+def _scored(rollouts: Iterable[Rollout]) -> Scored:
+    """Of how many of the rollouts a mean is."""
+    groups: dict[tuple[int, int], list[float | None]] = {}
+    for rollout in rollouts:
+        groups.setdefault((rollout.step, rollout.group), []).append(rollout.reward)
+    return Scored.of(groups.values())
+
+
 @dataclass(frozen=True)
 class Ends:
     """The figures of the first or the last fifth: means over its steps, as in summary.json."""
@@ -154,8 +165,6 @@ class Ends:
     admitted: float | None
     gate: float | None
     pigment: float | None
-    unscored: float | None
-    count: int
 
     @classmethod
     def of(cls, curve: Sequence[Step], steps: Sequence[int]) -> Ends:
@@ -168,8 +177,6 @@ class Ends:
             admitted=figures.mean(point.admitted for point in within),
             gate=figures.mean(point.gate_pass_rate for point in within),
             pigment=figures.mean(point.pigment for point in within),
-            unscored=figures.mean(point.unscored_rate for point in within),
-            count=sum(point.rollouts for point in within),
         )
 
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,7 @@ from watercolour.api.reasons import Reason
 from watercolour.api.rollout import Rollout
 from watercolour.gallery import record
 from watercolour.gallery.record import RunRecord
-from watercolour.reward import explain, terms
-from watercolour.reward.recipe import Recipe
+from watercolour.reward import terms
 
 #: The published weights that no column tells.
 GATE_WEIGHT, LENGTH_WEIGHT = 0.05, 0.05
@@ -45,8 +45,8 @@ TOLD = {
 #: The record's fields that are maps; a table that is written out as JSON has them as pairs.
 MAPS = ("terms", "weights", "marks", "timings", "versions")
 
-#: A rollout, and where its painting lies.
-Member = tuple[Rollout, Path | None]
+#: The column of pictures in a table, and the key under which a row says where its own one is.
+IMAGE, PLACE = "image", " place of its picture"
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Stored:
         recipe: fields of ``spec.recipe`` with which they were rewarded; empty if nobody says.
         kept: rewards that no recipe can make again from the terms, for want of these, by place.
         paintings: files of the paintings that are there, by place.
+        images: paintings that a table holds itself, by place: its file and the row in it.
+        spec: ``spec`` of the run's ``run.yaml``; None without a run.
     """
 
     name: str
@@ -66,6 +68,19 @@ class Stored:
     recipe: Mapping[str, Any]
     kept: Mapping[int, float]
     paintings: Mapping[int, Path]
+    images: Mapping[int, tuple[Path, int]] = field(default_factory=dict[int, tuple[Path, int]])
+    spec: Mapping[str, Any] | None = None
+
+    def painting(self, place: int) -> bytes | None:
+        """The picture of a rollout's painting; None where it is not stored.
+
+        Raises:
+            InputError: the table that holds it cannot be read any more (InvalidInput).
+        """
+        path = self.paintings.get(place)
+        if path is not None and path.is_file():
+            return path.read_bytes()
+        return _image(*self.images[place]) if place in self.images else None
 
 
 def read(path: Path) -> Stored:
@@ -94,7 +109,8 @@ def of_run(found: RunRecord) -> Stored:
         if entry.painting
     }
     rollouts = tuple(entry.rollout for entry in found.entries)
-    return Stored(found.name, rollouts, record.recipe_of(found.spec), {}, files)
+    recipe, spec = record.recipe_of(found.spec), found.spec.get("spec") or {}
+    return Stored(found.name, rollouts, recipe, {}, files, spec=spec)
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -102,12 +118,40 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         if path.suffix in (".json", ".jsonl"):
             yield from _json_rows(path)
             return
-        # Pictures are most of a table, and nobody looks at them here.
-        names = [name for name in pq.read_schema(path).names if name != "image"]
-        yield from pq.read_table(path, columns=names).to_pylist(maps_as_pydicts="strict")
+        # Pictures are most of a table; whoever wants one reads it then.
+        every = pq.read_schema(path).names
+        names = [name for name in every if name != IMAGE]
+        rows = pq.read_table(path, columns=names).to_pylist(maps_as_pydicts="strict")
+        for number, row in enumerate(rows):
+            yield row | {PLACE: (path, number)} if IMAGE in every else row
     # Nesting of a hundred thousand brackets ends in a RecursionError.
     except (OSError, ValueError, pa.ArrowException, RecursionError) as error:
         raise _unreadable(path, str(error).splitlines()[0]) from error
+
+
+def _image(path: Path, row: int) -> bytes | None:
+    """The picture in a row of a table; None where the row has none.
+
+    Raises:
+        InputError: the table cannot be read (InvalidInput).
+    """
+    try:
+        held = pq.ParquetFile(path).metadata
+        for group in range(held.num_row_groups):
+            rows = held.row_group(group).num_rows
+            if row < rows:
+                return _images(path, group)[row]
+            row -= rows
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _unreadable(path, str(error).splitlines()[0]) from error
+    return None
+
+
+@lru_cache(1)
+def _images(path: Path, group: int) -> list[bytes | None]:
+    """The pictures of a part of a table: bytes, or a data set's pair of bytes and path."""
+    cells = pq.ParquetFile(path).read_row_group(group, columns=[IMAGE]).column(IMAGE).to_pylist()
+    return [cell.get("bytes") if isinstance(cell, dict) else cell for cell in cells]
 
 
 def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -147,13 +191,19 @@ def _table(path: Path, rows: list[Mapping[str, Any]]) -> Stored:
         for row, rollout in zip(rows, rollouts, strict=True)
         if row.get(column)
     }
+    images: dict[int, tuple[Path, int]] = {
+        places[rollout.step, rollout.group, rollout.index]: row[PLACE]
+        for row, rollout in zip(rows, rollouts, strict=True)
+        if row.get(PLACE)
+    }
     if ours:
-        recipe = record.recipe_of(record.spec_of(run)) if run else {}
-        return Stored(path.stem, ordered, recipe, {}, files)
+        whole = record.spec_of(run) if run else {}
+        recipe, spec = record.recipe_of(whole), (whole.get("spec") or {}) if whole else None
+        return Stored(path.stem, ordered, recipe, {}, files, images, spec)
     kept = {
         place: rollout.reward for place, rollout in enumerate(ordered) if rollout.reward is not None
     }
-    return Stored(path.stem, ordered, _weights(rows), kept, files)
+    return Stored(path.stem, ordered, _weights(rows), kept, files, images)
 
 
 def _own(row: Mapping[str, Any]) -> Rollout:
@@ -170,27 +220,6 @@ def _own(row: Mapping[str, Any]) -> Rollout:
         # As the environment sends it.
         values["painting"] = base64.b64decode(values["painting"], validate=True)
     return Rollout.model_validate(values)
-
-
-def filled(recipe: Recipe, own: Member, others: Iterable[Member]) -> Rollout:
-    """A rollout with the terms of another recipe, as far as sketch and painting show them.
-
-    Args:
-        recipe: the other one.
-        own: the rollout, and where its painting lies.
-        others: the other members of its group.
-    """
-    if not recipe.asks("painting"):
-        return explain.filled(recipe, own[0])
-    near = [_painted(one) for one in others if one[0].gate_passed] if recipe.asks("group") else []
-    return explain.filled(recipe, _painted(own), [one for one in near if one.painting is not None])
-
-
-def _painted(member: Member) -> Rollout:
-    rollout, path = member
-    if path is None or not path.is_file():
-        return rollout
-    return rollout.model_copy(update={"painting": path.read_bytes()})
 
 
 def _ordered(rollouts: list[Rollout]) -> tuple[Rollout, ...]:

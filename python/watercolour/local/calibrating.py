@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from watercolour.api.errors import InfrastructureError
+from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
 from watercolour.local.processes import Service, Supervisor
 from watercolour.local.run import START_SECONDS
 from watercolour.render.dispatcher import Dispatcher
+from watercolour.reward import pool as pools
 from watercolour.reward import pool_intake
 from watercolour.reward.calibration import Bout
 from watercolour.reward.judge import Judge
@@ -77,6 +78,50 @@ async def painted(
                 break
     await proposals.aclose()
     return found, tried
+
+
+def require_policys(pool: Pool, paintings: Sequence[Named], given: str, *, twins: bool) -> None:
+    """See that the paintings can be the policy's: none is a reference, and none is there twice.
+
+    A reference ties with itself and meets its own tier, so it would say nothing of the policy; a
+    painting that is there twice counts twice, and the interval would be too narrow.
+
+    Args:
+        pool: the references.
+        paintings: with the names of their files.
+        given: by which option.
+        twins: refuse equal pictures among them too. A policy may paint one picture twice, so this
+            is for files that a person has named.
+
+    Raises:
+        InputError: one is not (InvalidInput).
+    """
+    rated = pool_intake.Seen((one.name, one.painting) for one in pool.references)
+    seen: dict[str, str] = {}
+    for name, painting in paintings:
+        reference = rated.twin(painting)
+        if reference is not None:
+            raise _refused(
+                given,
+                name,
+                f"is the pool's reference {reference}, or cannot be told from it, and no painting "
+                "of the policy's",
+                "Leave it out, and name paintings that the untrained policy has made.",
+            )
+        digest = pools.pixel_digest(painting)
+        if twins and digest in seen:
+            raise _refused(
+                given,
+                name,
+                f"is the same picture as {seen[digest]}, pixel for pixel",
+                "Name every painting once.",
+            )
+        seen.setdefault(digest, name)
+
+
+def _refused(given: str, name: str, why: str, remedy: str) -> InputError:
+    message = f"--{given} {name}: it {why}."
+    return InputError(Reason.INVALID_INPUT, message, remedy=remedy, field=given, value=name)
 
 
 async def bouts(

@@ -316,10 +316,14 @@ def needs_scorer(spec: RunSpec) -> bool:
     ) or (judge.backend == "embedded" and not judge.endpoint and bool(recipe.asks("judge")))
 
 
-def renderer_service(program: tuple[str, ...], slots: int, *, allow_unsandboxed: bool) -> Service:
+def renderer_service(
+    program: tuple[str, ...], slots: int, *, allow_unsandboxed: bool, max_scale: int = 1
+) -> Service:
     """A renderer with that many slots."""
-    unsandboxed = ("--allow-unsandboxed",) if allow_unsandboxed else ()
-    return _service("renderer", program, "--slots", str(slots), *unsandboxed)
+    options = ["--slots", str(slots)]
+    options += ["--allow-unsandboxed"] * allow_unsandboxed
+    options += ["--max-scale", str(max_scale)] if max_scale > 1 else []
+    return _service("renderer", program, *options)
 
 
 def _service(name: str, program: tuple[str, ...], *options: str) -> Service:

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Literal
+from typing import Literal, get_args
 
 from watercolour.api.errors import InfrastructureError, InputError
 from watercolour.api.reasons import Reason
@@ -125,6 +125,22 @@ def names() -> tuple[str, ...]:
     return (*SHIPPED, *sorted(_entries().keys() - SHIPPED.keys()))
 
 
+def usable() -> tuple[tuple[Term, ...], Mapping[str, InputError]]:
+    """All terms that can be used, in the order of :func:`names`; and why the others cannot."""
+    found: list[Term] = []
+    broken = {
+        name: _invalid(entry, "a shipped term has that name and is taken instead")
+        for name, entry in _entries().items()
+        if name in SHIPPED
+    }
+    for name in names():
+        try:
+            found.append(find(name))
+        except InputError as error:
+            broken[name] = error
+    return tuple(found), broken
+
+
 def ordered(some: Iterable[str]) -> tuple[str, ...]:
     """Names of terms in the order in which tables show them."""
     places = {name: place for place, name in enumerate(SHIPPED)}
@@ -145,18 +161,23 @@ def _loaded(entry: EntryPoint) -> Term:
     """
     try:
         found: object = entry.load()
-    # Importing runs a package's own code.
-    except Exception as error:
-        raise _invalid(entry, f"it cannot be imported: {type(error).__name__}: {error}") from error
+    # Importing runs a package's own code, which may even want to end the process.
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise _invalid(entry, f"it cannot be imported: {said}") from error
     if not isinstance(found, Term):
         raise _invalid(entry, f"it is a {type(found).__name__}, no Term")
     if found.name != entry.name:
         raise _invalid(entry, f"the term calls itself {found.name}")
+    known = get_args(Need)
+    # A package's own code may be untyped, and a need that nobody knows would never be met.
+    if not isinstance(found.needs, Set) or not found.needs <= set(known):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _invalid(entry, f"its needs are {found.needs!r}, must be a set of {', '.join(known)}")
     return found
 
 
 def _invalid(entry: EntryPoint, why: str) -> InputError:
-    package = entry.dist.name if entry.dist else "a package"
+    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "a package"
     return InputError(
         Reason.INVALID_TERM,
         f"the term {entry.name} of {package} ({entry.value}): {why}.",

@@ -6,12 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from PIL import Image
 from tests.unit.reward import pool_ground
 
 from watercolour import cli
+from watercolour.api.spec import TierShares
+from watercolour.cli import pool_rating
+from watercolour.reward import calibration
 from watercolour.reward import pool as pools
+from watercolour.reward.calibration import Bout
 
 JELLYFISH = Path(__file__).parents[3] / "examples" / "subjects" / "jellyfish.yaml"
 
@@ -133,3 +138,43 @@ def test_shares_that_are_none_are_refused(shares: str, capsys: pytest.CaptureFix
     status, _, err = call(capsys, "pool", "calibrate", "--shares", shares)
     assert status == 2
     assert "three shares that sum to 1" in err
+
+
+def test_an_interval_that_begins_at_0_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = [Bout(str(n), "love", 0.0) for n in range(9)]
+    found = calibration.calibrate(lost, TierShares(love=1, okay=0, meh=0))
+    with pytest.raises(click.exceptions.Exit):
+        pool_rating._tell("mine", found, 9, json_=False)  # pyright: ignore[reportPrivateUsage]
+    assert "9 paintings win 0 % (95 %: 0 % to 0 %)" in capsys.readouterr().out
+
+
+def test_a_reference_is_no_painting_of_the_policys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = pools.locate("builtin:flowers")
+    own = pools.painting_path(folder, "love_iris_09")
+    photo = tmp_path / "photo.jpg"
+    with Image.open(own) as picture:
+        picture.convert("RGB").resize((300, 300)).save(photo, quality=90)
+    others = [tmp_path / f"{colour}.png" for colour in ("teal", "salmon")]
+    for path in others:
+        Image.new("RGB", (192, 192), path.stem).save(path)
+    # A copy of a reference is refused too, whatever its file's format and size.
+    for file in (own, photo):
+        words = [word for path in (*others, file) for word in ("--painting", path)]
+        status, out, err = call(capsys, "pool", "calibrate", *words)
+        assert (status, out) == (1, "")
+        assert f"--painting {file}: it is the pool's reference love_iris_09" in err
+
+
+def test_a_painting_counts_once_in_a_calibration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words: list[object] = []
+    for name, colour in (("a.png", "teal"), ("b.png", "salmon"), ("again.tiff", "teal")):
+        Image.new("RGB", (192, 192), colour).save(tmp_path / name)
+        words += ["--painting", tmp_path / name]
+    status, _, err = call(capsys, "pool", "calibrate", *words)
+    assert status == 1
+    assert f"again.tiff: it is the same picture as {tmp_path / 'a.png'}, pixel for pixel" in err
+    assert "Name every painting once" in err

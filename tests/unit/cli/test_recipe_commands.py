@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.unit.cli.conftest import Call
 from tests.unit.gallery import fake_run
 
 from watercolour.gallery import record
+from watercolour.reward import catalogue
 
 
 def test_the_recipes_are_listed_and_their_terms_told(call: Call) -> None:
@@ -46,6 +49,59 @@ def test_every_term_is_told_with_its_unit_and_source(call: Call) -> None:
     assert {"gate", "area", "mark_depth", "diversity"} <= {term["name"] for term in told}
     assert all(term["unit"] and term["source"] and term["meaning"] for term in told)
     assert "diversity, 0 to 1" in call("recipe", "terms").out
+
+
+def test_a_package_whose_term_is_broken_hides_no_other_term(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: Callable[..., Path]
+) -> None:
+    installed(
+        tmp_path,
+        {"torn": "raise RuntimeError('no licence for numpy')", "ended": "raise SystemExit(9)"},
+        {"area": "torn", "half": "torn", "quits": "ended"},
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    forget(monkeypatch)
+    got = call("recipe", "terms")
+    assert got.status == 0
+    assert "gate, 0 to 1" in got.out
+    assert "half, 0 to 1" not in got.out
+    assert "the term half of plug 1.5 (torn:TERM): it cannot be imported: RuntimeError" in got.err
+    assert "no licence for numpy" in got.err
+    assert (
+        "the term quits of plug 1.5 (ended:TERM): it cannot be imported: SystemExit: 9" in got.err
+    )
+    # A package may not put its own term in a shipped one's place, and is not passed over silently.
+    assert "the term area of plug 1.5" in got.err
+    told = call("recipe", "terms", "--json").json
+    assert [one["name"] for one in told["broken"]] == ["area", "half", "quits"]
+    assert "area" in [one["name"] for one in told["terms"]]
+    for words in (("list",), ("show", "hybrid")):
+        assert call("recipe", *words).status == 0
+    # Only who weighs it is refused, before anything is started.
+    recipe = {"name": "mine", "weights": {"gate": 0.1, "half": 0.9}}
+    refused = call("run", spec(recipe=recipe), "--no-open")
+    assert refused.status == 1
+    assert "the term half of plug 1.5" in refused.err
+    assert "take its weight away" in refused.err
+    assert not (tmp_path / "runs").exists()
+
+
+def installed(folder: Path, modules: Mapping[str, str], terms: Mapping[str, str]) -> None:
+    """A distribution ``plug`` with modules, and entry points for terms in them."""
+    for module, text in modules.items():
+        (folder / f"{module}.py").write_text(text)
+    data = folder / "plug-1.5.dist-info"
+    data.mkdir()
+    (data / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.5\n")
+    lines = "\n".join(f"{name} = {module}:TERM" for name, module in terms.items())
+    (data / "entry_points.txt").write_text(f"[{catalogue.GROUP}]\n{lines}\n")
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the entry points read anew, and by the next test again."""
+    for known in (catalogue._entries, catalogue._loaded):  # pyright: ignore[reportPrivateUsage]
+        known.cache_clear()
+        monkeypatch.setattr(catalogue, known.__name__, cache(known.__wrapped__))
 
 
 def test_a_paintings_reward_is_explained_term_by_term(call: Call, tmp_path: Path) -> None:
@@ -89,7 +145,12 @@ def test_a_rollout_is_explained_from_json_and_by_its_place(call: Call, tmp_path:
         (lines, "--id", place),
         (lone, "--recipe", by_painting["recipe"]),
     ):
-        assert call("recipe", "explain", "--rollout", *named, "--json").json == by_painting
+        told = call("recipe", "explain", "--rollout", *named, "--json").json
+        # Away from its run there is no painting from which a term could still be read.
+        if named[0] == lone:
+            assert [one["term"] for one in told["missing"]] == ["pigment"]
+            told["missing"] = []
+        assert told == by_painting
     told = call("recipe", "explain", "--rollout", folder, "--id", place).out
     assert f"step {whole.step}, group {whole.group}, member {whole.index}" in told
 
@@ -123,7 +184,7 @@ def test_a_rollout_of_no_run_is_explained_by_the_weights_that_made_its_reward(
     # Under a recipe that needs what nobody found out there is no reward, and never a 0.
     lone.write_text(json.dumps(rollout))
     told = call("recipe", "explain", "--rollout", lone, "--recipe", "judge-led")
-    assert "a term has no value here; the run gave 0.400" in told.out
+    assert "a term has no value here, the run gave 0.400" in told.out
 
 
 def test_a_rollout_that_nobody_names_is_refused_with_what_there_is(

@@ -168,6 +168,11 @@ def test_raters_and_their_agreement_are_shown(page: TestClient) -> None:
     assert state["agreement"]["shared"] == 3
     assert state["agreement"]["alpha"] < 0.1
     assert [each["name"] for each in state["agreement"]["disputed"]] == ["p_003", "p_002"]
+    assert state["agreement"]["disputed"][0]["said"] == {"anna": "meh", "ben": "love"}
+    # Who has rated nothing learns how many are disputed, and neither which nor by whom.
+    stranger = page.post("/api/rating/state", json={"rater": "clara"}).json()
+    assert stranger["agreement"]["disputed"] == []
+    assert stranger["agreement"]["disputes"] == 2
     again = page.post("/api/rating/state", json={"rater": "ben", "wanted": "p_003"}).json()
     assert again["item"]["name"] == "p_003"
     assert again["item"]["said"] == "love"

@@ -98,6 +98,12 @@ def test_unscored_rollouts_are_dashes_and_never_zeros(tmp_path: Path) -> None:
 
     folder = fake_run.make(tmp_path / "partly", change=change)
     page = page_of(folder)
+    # Two of each step's eight, which is more than the alarm's limit: the means are of the others.
+    assert "2 of 8" in page.text
+    assert "More than 10% of a fifth are unscored" in page.text
+    whole = page_of(fake_run.make(tmp_path / "whole"))
+    assert "0 of 8" in whole.text
+    assert "of a fifth are unscored" not in whole.text
     unscored = [r for r in page.data["rollouts"] if r["state"].startswith("unscored")]
     assert len(unscored) == 12
     assert all(r["reward"] is None and r["adjusted"] is None for r in unscored)

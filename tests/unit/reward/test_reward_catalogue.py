@@ -216,6 +216,7 @@ def _broken(facts: Facts) -> float | None:
 
 
 HALF = Term("half", "always a half", "share", "this test", _half)
+NEEDY = Term("half", "always a half", "share", "this test", _half, frozenset({"moonlight"}))  # pyright: ignore[reportArgumentType]
 MISNAMED = Term("other", "always a half", "share", "this test", _half)
 BROKEN = Term("broken", "raises", "share", "this test", _broken)
 TOO_MUCH = Term("too_much", "gives 2", "share", "this test", lambda _: 2.0)
@@ -248,6 +249,7 @@ def write(monkeypatch: pytest.MonkeyPatch, name: str) -> str:
         ("MISNAMED", "the term calls itself other"),
         ("number", "it is a int, no Term"),
         ("NOWHERE", "it cannot be imported: AttributeError"),
+        ("NEEDY", "moonlight.*must be a set of painting, scorer"),
     ],
 )
 def test_a_packages_term_that_is_none_is_refused(

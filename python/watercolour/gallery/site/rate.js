@@ -58,6 +58,7 @@ const show = async () => {
   $("skip").hidden = $("aside").hidden = mode !== "tiers" || over;
   progress();
   recent();
+  ladder();
   agreement();
   if (over) finished();
   else if (mode === "tiers") {
@@ -97,19 +98,51 @@ const recent = () => {
   $("recent").replaceChildren(...tiles);
 };
 
+const ladder = () => {
+  const rungs = seen.mode === "pairs" ? seen.ladder : [];
+  $("ladder").hidden = seen.pairs === undefined || seen.pairs === 0 || rungs.length === 0;
+  $("ladder").replaceChildren(make("b", {}, "strongest so far"), ...rungs.map(({ url, strength }, place) =>
+    make("span", { title: `strength ${strength.toFixed(2)}` }, thumb(url, `place ${place + 1}`), make("em", {}, String(place + 1)))));
+};
+
 const agreement = () => {
   const found = seen.agreement;
   $("agreement").hidden = !found;
   if (!found) return;
-  const alpha = found.alpha === null ? "too few shared paintings to tell" : `α ${found.alpha.toFixed(2)}${found.alpha < found.tentative ? ", too low to rely on" : ""}`;
-  const raters = seen.raters.filter((rater) => rater.rated).map((rater) => `${rater.name} ${rater.rated}`).join(", ");
-  const parts = [`Raters: ${raters}. Agreement on ${found.shared} shared: ${alpha}. `];
-  if (found.disputed.length) {
-    const look = make("button", { type: "button" }, `Look at the ${found.disputed.length === 1 ? "disputed one" : `${found.disputed.length} disputed ones`}`);
-    look.addEventListener("click", () => again(found.disputed[0].name));
-    parts.push(look);
-  }
-  $("agreement").replaceChildren(...parts);
+  const look = make("button", { type: "button" }, found.disputes ? `Look at the ${found.disputes === 1 ? "disputed one" : `${found.disputes} disputed ones`}` : "Look closer");
+  look.addEventListener("click", differ);
+  $("agreement").replaceChildren(`${raters()}. Agreement on ${found.shared} shared: ${worth(found)}. `, look);
+};
+
+const raters = () => seen.raters.filter((rater) => rater.rated).map((rater) => `${rater.name} ${rater.rated}`).join(", ");
+const worth = ({ alpha, tentative }) => alpha === null
+  ? "too few to tell"
+  : `α ${alpha.toFixed(2)}${alpha < tentative ? ", too low to rely on" : ""}`;
+
+// Who said what, of paintings that this rater has rated herself.
+const differ = () => {
+  const { alpha: value, tentative, shared, disputed, disputes } = seen.agreement;
+  const scale = $("scale");
+  scale.hidden = value === null;
+  scale.setAttribute("aria-label", `Krippendorff’s α ${value?.toFixed(2)}, to rely on from ${tentative}`);
+  scale.style.setProperty("--alpha", Math.max(0, value ?? 0));
+  scale.style.setProperty("--tentative", tentative);
+  scale.querySelector("b").textContent = value === null ? "" : value.toFixed(2);
+  const hidden = disputes - disputed.length;
+  $("differ-said").textContent = [
+    `${shared} paintings have more than one rating, and ${disputes === 0 ? "nobody differs" : disputes === 1 ? "raters differ on one" : `raters differ on ${disputes}`}.`,
+    value !== null && value < tentative ? "Talk about what a tier means before you rely on them." : "",
+    disputed.length ? "Click a painting to rate it again." : "",
+    hidden > 0 ? `${hidden} more will be shown once you have rated ${hidden === 1 ? "it" : "them"}.` : "",
+  ].filter(Boolean).join(" ");
+  $("disputed").replaceChildren(...disputed.map(({ name, url, said }) => {
+    const lines = Object.entries(said).map(([who, tier]) => make("span", { class: tier }, make("b", {}, who), tier === "aside" ? "left out" : tier));
+    const words = Object.entries(said).map(([who, tier]) => `${who} ${tier}`).join(", ");
+    const tile = make("button", { type: "button", "aria-label": `${words}: rate it again` }, make("img", { src: url, alt: "", draggable: "false" }), ...lines);
+    tile.addEventListener("click", () => { $("differ").close(); again(name); });
+    return tile;
+  }));
+  $("differ").showModal();
 };
 
 const finished = () => {
