@@ -8,6 +8,14 @@ STAGE: dict[str, Any] = {"step": 0, "weights": {"gate": 0.5, "length": 0.5}}
 TIERS: dict[str, Any] = {"step": 0, "tierShares": {"love": 1.0, "okay": 0.0}}
 
 SERVER: dict[str, Any] = {"endpoint": "http://v:8000"}
+#: A base model that two processes hold together.
+PARTED: dict[str, Any] = {
+    "engine": "vllm",
+    "vllm": SERVER,
+    "sampling": {"topP": 1.0, "topK": 0},
+    "processes": 2,
+    "fsdp": True,
+}
 
 #: Each: the specification, and the whole message on one machine.
 REFUSALS: list[tuple[Any, str]] = [
@@ -342,6 +350,27 @@ REFUSALS: list[tuple[Any, str]] = [
         "Set dropout to 0.",
     ),
     (
+        {"trainer": {"processes": 2, "fsdp": True}},
+        "spec.trainer.engine=auto: fsdp leaves no process the whole base model, from which it "
+        "would generate. Set engine to vllm and name its server in trainer.vllm, or set fsdp to "
+        "false.",
+    ),
+    (
+        {"trainer": {**PARTED, "processes": 1}},
+        "spec.trainer.fsdp=true: a single process has nobody to part the base model with. "
+        "Set processes to 2 or more, or fsdp to false.",
+    ),
+    (
+        {"trainer": {**PARTED, "lora": {"targets": ["experts"]}}},
+        "spec.trainer.fsdp=true: lora.targets names experts, whose adapter is added to whole "
+        "tensors. Leave experts out, or set fsdp to false.",
+    ),
+    (
+        {"trainer": PARTED, "sft": {"corpus": "builtin:grammar"}},
+        "spec.trainer.fsdp=true: the cold start of spec.sft generates by the whole base model. "
+        "Leave sft out and name an adapter in spec.model.adapter, or set fsdp to false.",
+    ),
+    (
         {"trainer": {"grpo": {"num_generations": 4}}},
         "spec.trainer.grpo.num_generations=4: set by spec.trainer.groupSize. "
         "Set spec.trainer.groupSize instead.",
@@ -378,6 +407,7 @@ BEYOND_CEL: list[Any] = [
 
 #: Accepted by every reader.
 SOUND: list[Any] = [
+    {"trainer": PARTED},
     {"trainer": {"engine": "vllm", "vllm": SERVER, "sampling": {"topP": 1.0, "topK": 0}}},
     {
         "trainer": {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from watercolour.api import pod_templates, rules
-from watercolour.api.crd_rules import Rule
+from watercolour.api.crd_rule import Rule
 
 #: A structural schema.
 Schema = dict[str, Any]
@@ -50,6 +50,8 @@ _GRPO_TYPES = {
     "use_transformers_continuous_batching": "boolean",
     "save_strategy": "string",
     "resume_from_checkpoint": "string",
+    "fsdp": "boolean",
+    "fsdp_config": "object",
 }
 
 #: Types in a pod's specification of the fields that no template may set; true or false otherwise.

@@ -11,55 +11,33 @@ stands deep in a pod template. The operator reports those as a condition with re
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from watercolour.api import part, rules
-from watercolour.api.policy import BUILTIN, Prompts
+from watercolour.api import crd_trainer, part
+from watercolour.api.crd_rule import Rule, text
+from watercolour.api.policy import Prompts
 from watercolour.api.recipe import LONGEST_TERM, TERM, TERM_REMEDY, References, TierShares
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Phase
 from watercolour.api.terms import ASKS, Server
-from watercolour.api.trainer import Sampling, decoding
-
-#: An expression in a message.
-_EXPRESSION = re.compile(r"\{([^{}]+)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One entry of ``x-kubernetes-validations``."""
-
-    expression: str
-    #: Field and value, fault and remedy; ``{…}`` holds a CEL expression.
-    message: str
-    #: The field at fault, relative to the schema that has the rule.
-    field: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """The entry as the API server reads it.
-
-        The message is made by one ``format``: the API server counts a sum of texts that holds a
-        number's text as endlessly long.
-        """
-        entry = {"rule": self.expression, "message": _EXPRESSION.sub("…", self.message)}
-        values = _EXPRESSION.findall(self.message)
-        if values:
-            form = _EXPRESSION.sub("%s", self.message.replace("%", "%%"))
-            entry["messageExpression"] = f"{_text(form)}.format([{', '.join(values)}])"
-        if self.field:
-            entry["fieldPath"] = self.field
-        return entry
 
 
 def by_model() -> dict[str, tuple[Rule, ...]]:
     """Every rule, by the name of the model, or of the model and its field, that has it."""
     return {
         "WatercolourRun": (_name(), *_fixed()),
-        "RunSpec": (*_env(), *_terms(), _beta(), *_sampling(), _thinking(), _mark(), _fallback()),
+        "RunSpec": (
+            *_env(),
+            *_terms(),
+            crd_trainer.beta(),
+            *crd_trainer.sampling(),
+            crd_trainer.thinking(),
+            _mark(),
+            _fallback(),
+            crd_trainer.cold_start(),
+        ),
         "Model": tuple(_model()),
         "Prompts": (_subjects(),),
         "Recipe.weights": tuple(_weights("spec.recipe.weights")),
@@ -68,8 +46,8 @@ def by_model() -> dict[str, tuple[Rule, ...]]:
         "Recipe": (_rising("recipe.curriculum", "curriculum"),),
         "TierShares": (_sum(TierShares, "references.tierShares"),),
         "References": (_sources(),),
-        "Trainer": (*_trainer(), *_engine()),
-        "Trainer.grpo": tuple(_owned()),
+        "Trainer": (*crd_trainer.trainer(), *crd_trainer.engine(), *crd_trainer.parted()),
+        "Trainer.grpo": tuple(crd_trainer.owned()),
         "Renderers": tuple(_replicas()),
         "Scaling": (_at_most("renderers.scaling", "min", "max"),),
         "Canvas": (_at_most("renderers.canvas", "minSide", "maxSide"),),
@@ -83,7 +61,7 @@ def by_model() -> dict[str, tuple[Rule, ...]]:
 def of_shape(pattern: str, *, is_quantity: bool = False) -> Rule:
     """A text fits a pattern. The schema's own `pattern` would answer with the pattern alone."""
     fault, remedy = part.SHAPES[pattern]
-    fits = f"self.matches({_text(pattern)})"
+    fits = f"self.matches({text(pattern)})"
     # An address may hold a password, and what is no line breaks the message.
     shown = "" if pattern in (part.HTTP_URL, part.CACHE_URL, part.LINE) else "{self}: "
     return Rule(
@@ -105,7 +83,7 @@ def fixed_paths(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, bool
 
 def _name() -> Rule:
     return Rule(
-        f"self.metadata.name.matches({_text(part.RUN_NAME)})",
+        f"self.metadata.name.matches({text(part.RUN_NAME)})",
         f"metadata.name={{self.metadata.name}}: {'. '.join(part.SHAPES[part.RUN_NAME])}",
     )
 
@@ -113,7 +91,7 @@ def _name() -> Rule:
 def _fixed() -> Iterator[Rule]:
     """Transition rules for what cannot change once the run has started."""
     phase = "oldSelf.status.phase"
-    pending = f"!has(oldSelf.status) || !has({phase}) || {phase} == {_text(Phase.PENDING)}"
+    pending = f"!has(oldSelf.status) || !has({phase}) || {phase} == {text(Phase.PENDING)}"
     for path, optional in fixed_paths(RunSpec, "spec"):
         same = f"self.{path} == oldSelf.{path}"
         if optional:
@@ -133,7 +111,7 @@ def _env() -> Iterator[Rule]:
     yield Rule(
         f"self.env.sessions >= {demand}",
         "spec.env.sessions={self.env.sessions}: below "
-        f"{{{is_larger} ? {_text(rollouts)} : {_text(probes)}}}={{{demand}}}, so the environment "
+        f"{{{is_larger} ? {text(rollouts)} : {text(probes)}}}={{{demand}}}, so the environment "
         f"would refuse the rest. Set sessions to {{{demand}}} or more.",
         ".env.sessions",
     )
@@ -171,18 +149,9 @@ def _terms() -> Iterator[Rule]:
         )
 
 
-def _beta() -> Rule:
-    return Rule(
-        "!has(self.recipe.kl) || self.trainer.beta <= 0.0",
-        "spec.trainer.beta={self.trainer.beta}: recipe.kl sets the same weight. "
-        "Keep one of trainer.beta and recipe.kl.",
-        ".trainer.beta",
-    )
-
-
 def _weights(path: str) -> Iterator[Rule]:
     """Weights by term: names of terms, and a sum of 1."""
-    odd = f"size(t) > {LONGEST_TERM} || !t.matches({_text(TERM)})"
+    odd = f"size(t) > {LONGEST_TERM} || !t.matches({text(TERM)})"
     yield Rule(
         f"!self.exists(t, {odd})",
         f"{path}.{{self.filter(t, {odd})[0]}}: not a term's name. {TERM_REMEDY}",
@@ -200,51 +169,6 @@ def _rising(path: str, field: str) -> Rule:
         f"!has({stages}) || ({steps}.isSorted() && {once})",
         f"spec.{path}: a stage's step is not above the one before. Order {field} by rising step.",
         f".{field}",
-    )
-
-
-def _sampling() -> Iterator[Rule]:
-    small = decoding(Sampling(), builtin=True)
-    large = decoding(Sampling(), builtin=False)
-    grpo = "self.trainer.grpo"
-    correction, mode = "vllm_importance_sampling_correction", "vllm_importance_sampling_mode"
-    harmless = (
-        f"self.trainer.engine != 'vllm' || (has({grpo}) && "
-        f"((has({grpo}.{correction}) && !{grpo}.{correction}) || "
-        f"(has({grpo}.{mode}) && {grpo}.{mode}.startsWith('token'))))"
-    )
-    for field, ours, theirs, bound in (
-        ("topP", small.top_p, large.top_p, ">= 1.0"),
-        ("topK", small.top_k, large.top_k, "<= 0"),
-    ):
-        at = f"self.trainer.sampling.{field}"
-        default = f"self.model.id.startsWith({_text(BUILTIN)}) ? {ours!r} : {theirs!r}"
-        value = f"(has({at}) ? {at} : {default})"
-        yield Rule(
-            f"{harmless} || {value} {bound}",
-            f"spec.trainer.sampling.{field}={{{value}}}: truncated sampling with engine=vllm and "
-            "importance sampling correction by the sequence ruins the loss. Set topP to 1 and topK "
-            f"to 0, or trainer.grpo.{correction} to false.",
-            f".trainer.sampling.{field}",
-        )
-    biases = "self.trainer.sampling.logitBias"
-    yield Rule(
-        f"{harmless} || !has({biases}) || size({biases}) == 0",
-        "spec.trainer.sampling.logitBias: a bias with engine=vllm and importance sampling "
-        "correction by the sequence ruins the loss. Leave logitBias out, or set "
-        f"trainer.grpo.{correction} to false.",
-        ".trainer.sampling.logitBias",
-    )
-
-
-def _thinking() -> Rule:
-    tokens, least = "self.trainer.sampling.maxCompletionTokens", rules.LEAST_THINKING_TOKENS
-    return Rule(
-        f"!self.prompts.thinking || {tokens} >= {least}",
-        f"spec.trainer.sampling.maxCompletionTokens={{{tokens}}}: leaves no room for a sketch "
-        f"after prompts.thinking=true. Set it to {least} or more, or set prompts.thinking to "
-        "false.",
-        ".trainer.sampling.maxCompletionTokens",
     )
 
 
@@ -316,67 +240,13 @@ def _rounded(value: str) -> str:
 
 def _sources() -> Rule:
     default = References.model_fields["pool"].default
-    given = [f"(self.pool == {_text(default)} ? 0 : 1)"]
+    given = [f"(self.pool == {text(default)} ? 0 : 1)"]
     given += [f"(has(self.{name}) ? 1 : 0)" for name in ("dataset", "claim", "configMap")]
     return Rule(
         f"{' + '.join(given)} <= 1",
         "spec.references: more than one source is given. Keep one of pool, dataset, claim and "
         "configMap.",
     )
-
-
-def _trainer() -> Iterator[Rule]:
-    rollouts, group = "self.rolloutsPerStep", "self.groupSize"
-    fit = f"{rollouts} < {group} ? {group} : {rollouts} / {group} * {group}"
-    yield Rule(
-        f"{rollouts} % {group} == 0",
-        f"spec.trainer.rolloutsPerStep={{{rollouts}}}: not a multiple of groupSize={{{group}}}. "
-        f"Set rolloutsPerStep to {{{fit}}}.",
-        ".rolloutsPerStep",
-    )
-    yield Rule(
-        f"{rollouts} % (self.replicas * self.processes) == 0",
-        f"spec.trainer.rolloutsPerStep={{{rollouts}}}: not a multiple of replicas={{self.replicas}}"
-        " times processes={self.processes}. Let each process have the same number of rollouts.",
-        ".rolloutsPerStep",
-    )
-
-
-def _engine() -> Iterator[Rule]:
-    """What the engine in :mod:`watercolour.api.engines` cannot do."""
-    yield Rule(
-        "self.engine != 'vllm' || has(self.vllm)",
-        "spec.trainer.vllm: engine=vllm needs a server. "
-        "Name its base URL in trainer.vllm.endpoint.",
-        ".vllm",
-    )
-    yield Rule(
-        "self.engine == 'vllm' || !has(self.vllm)",
-        "spec.trainer.vllm.endpoint={self.vllm.endpoint}: engine is {self.engine}, which asks no "
-        "server. Set engine to vllm, or leave trainer.vllm out.",
-        ".vllm",
-    )
-    experts = "'experts' in self.lora.targets"
-    yield Rule(
-        f"self.engine != 'static' || !({experts})",
-        "spec.trainer.engine=static: lora.targets names experts, which this engine shares with the "
-        "training unmerged. Set it to auto or transformers, or leave experts out.",
-        ".engine",
-    )
-    yield Rule(
-        f"self.lora.dropout <= 0.0 || !({experts})",
-        "spec.trainer.lora.dropout={self.lora.dropout}: lora.targets names experts, whose adapter "
-        "has no dropout. Set dropout to 0.",
-        ".lora",
-    )
-
-
-def _owned() -> Iterator[Rule]:
-    for name, owner in rules.OWNED_BY_SPEC.items():
-        yield Rule(
-            f"!has(self.{name})",
-            f"spec.trainer.grpo.{name}: set by {owner}. Set {owner} instead.",
-        )
 
 
 def _replicas() -> Iterator[Rule]:
@@ -461,8 +331,3 @@ def _is_quantity(value: str) -> str:
 def _quantity(value: str) -> str:
     """A quantity out of a text or a whole number."""
     return f"(type({value}) == int ? quantity('0').add(int({value})) : quantity({value}))"
-
-
-def _text(value: str) -> str:
-    """A CEL string."""
-    return json.dumps(value, ensure_ascii=False)

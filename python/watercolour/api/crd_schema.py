@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 
 from watercolour.api import crd_rules, part
 from watercolour.api.crd_free import FREE
-from watercolour.api.crd_rules import Rule
+from watercolour.api.crd_rule import Rule
 
 #: Keys of a JSON schema that mean the same in a structural one.
 _SAME = (

@@ -36,6 +36,8 @@ class Engine:
     it compares with the training's."""
     drawn_alike: bool
     """Whether equal weights and seeds give equal rows, whoever else is in the batch."""
+    whole: bool
+    """Whether it needs the whole base model in each of the trainer's processes."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -45,6 +47,7 @@ ENGINES: Mapping[str, Engine] = {
         experts=True,
         exact=True,
         drawn_alike=True,
+        whole=True,
     ),
     "static": Engine(
         where="in the trainer; on a GPU each token is one CUDA graph",
@@ -52,6 +55,7 @@ ENGINES: Mapping[str, Engine] = {
         experts=False,
         exact=True,
         drawn_alike=True,
+        whole=True,
     ),
     "vllm": Engine(
         where="on a server with GPUs of its own",
@@ -59,6 +63,7 @@ ENGINES: Mapping[str, Engine] = {
         experts=True,
         exact=False,
         drawn_alike=False,
+        whole=False,
     ),
 }
 
@@ -68,6 +73,7 @@ def problems(spec: RunSpec) -> Iterator[Problem]:
     yield from _server(spec)
     yield from _adapter(spec)
     yield from _processes(spec)
+    yield from _parted(spec)
     if "enable_thinking" in spec.model.chat_template_kwargs:
         yield Problem(
             "model.chatTemplateKwargs.enable_thinking",
@@ -131,4 +137,39 @@ def _processes(spec: RunSpec) -> Iterator[Problem]:
             trainer.processes,
             f"the pod gets {GPU}={given}, and a process uses one",
             f"Set processes to {given}, or the GPUs to {trainer.processes}.",
+        )
+
+
+def _parted(spec: RunSpec) -> Iterator[Problem]:
+    """A base model that is parted among the processes: none of them can compute by itself."""
+    trainer = spec.trainer
+    if not trainer.fsdp:
+        return
+    if trainer.engine == "auto" or ENGINES[trainer.engine].whole:
+        yield Problem(
+            "trainer.engine",
+            trainer.engine,
+            "fsdp leaves no process the whole base model, from which it would generate",
+            "Set engine to vllm and name its server in trainer.vllm, or set fsdp to false.",
+        )
+    if trainer.processes * trainer.replicas == 1:
+        yield Problem(
+            "trainer.fsdp",
+            True,
+            "a single process has nobody to part the base model with",
+            "Set processes to 2 or more, or fsdp to false.",
+        )
+    if EXPERTS in trainer.lora.targets:
+        yield Problem(
+            "trainer.fsdp",
+            True,
+            "lora.targets names experts, whose adapter is added to whole tensors",
+            "Leave experts out, or set fsdp to false.",
+        )
+    if spec.sft is not None:
+        yield Problem(
+            "trainer.fsdp",
+            True,
+            "the cold start of spec.sft generates by the whole base model",
+            "Leave sft out and name an adapter in spec.model.adapter, or set fsdp to false.",
         )

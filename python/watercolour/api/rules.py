@@ -51,6 +51,8 @@ OWNED_BY_SPEC = {
     "use_transformers_continuous_batching": "spec.trainer.engine",
     "save_strategy": "spec.trainer.checkpointEvery",
     "resume_from_checkpoint": "spec.trainer.resume",
+    "fsdp": "spec.trainer.fsdp",
+    "fsdp_config": "spec.trainer.fsdp",
 }
 
 #: Fields of GRPOConfig that a rule here depends on, and their types.

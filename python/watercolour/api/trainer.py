@@ -207,3 +207,8 @@ class Trainer(Part):
     processes: Positive = Field(
         default=1, description="Training processes in each pod, one GPU each."
     )
+    fsdp: Flag = Field(
+        default=False,
+        description="Part the frozen base model among all processes (FSDP2), for one that no GPU "
+        "holds whole; false gives each process all of it. Needs `engine: vllm`.",
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from watercolour.api import columns, crd, crd_rules
+from watercolour.api import columns, crd, crd_rule, crd_rules
 from watercolour.api.spec import RunSpec
 from watercolour.api.status import Cost, Phase, Progress, RenderersStatus, RewardProgress, Status
 
@@ -85,7 +85,7 @@ def test_what_is_marked_as_fixed_has_a_rule_and_says_so() -> None:
 
 
 def test_a_message_is_one_format_with_its_values() -> None:
-    rule = crd_rules.Rule("self.a < 1", "spec.a={self.a}: 100% too much. Lower it.", ".a")
+    rule = crd_rule.Rule("self.a < 1", "spec.a={self.a}: 100% too much. Lower it.", ".a")
     assert rule.as_dict() == {
         "rule": "self.a < 1",
         "message": "spec.a=…: 100% too much. Lower it.",

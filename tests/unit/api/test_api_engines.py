@@ -41,6 +41,12 @@ def test_a_pod_has_as_many_gpus_as_processes() -> None:
     )
 
 
+@pytest.mark.parametrize("engine", sorted({"auto", *engines.ENGINES} - {"vllm"}))
+def test_no_process_generates_from_a_part_of_the_base(engine: str) -> None:
+    given = {"trainer": {"engine": engine, "processes": 2, "fsdp": True}}
+    assert f"spec.trainer.engine={engine}: fsdp leaves no process the whole" in refusal(given)
+
+
 @pytest.mark.parametrize("engine", ["static", "vllm"])
 def test_a_cache_that_an_engine_would_not_use_is_refused(engine: str) -> None:
     more: dict[str, Any] = {"vllm": SERVER} if engine == "vllm" else {}
