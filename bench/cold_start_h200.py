@@ -27,7 +27,7 @@ from transformers import AutoTokenizer
 from watercolour.api.spec import Gate, Sampling, Sft
 from watercolour.api.trainer import decoding
 from watercolour.sketch import grammar
-from watercolour.train import coldstart, delta, engines, policy
+from watercolour.train import coldstart, delta, engines, head, policy, residual
 
 PROMPT, REPLY, LOOK = 512, 2_500, 512
 #: Ten times the default: there are but a few steps to learn in.
@@ -69,8 +69,10 @@ def main() -> None:
     tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
     shape: dict[str, Any] = TINY | {"vocab_size": len(tokenizer)} if args.tiny else {}
     model = full_size.bare(**shape)
+    head.install()
     if model.device.type != "cpu":
         delta.install()
+        residual.widen(model)
     adapted: Any = get_peft_model(model, full_size.lora())
     examples = corpus(tokenizer, args.steps * spec.batch_size, prompt, reply)
     print("the policy is there", flush=True)

@@ -19,9 +19,10 @@ import full_size
 import torch
 
 from watercolour.api.trainer import Decoding
+from watercolour.train import residual
 from watercolour.train.decode.loop import Decoder
 
-PROMPT, TOKENS, SHORT = 512, 2_500, 128
+PROMPT, TOKENS, SHORT, COMPARED = 512, 2_500, 128, 512
 #: No token ends a row, so that every row has its full length.
 NEVER = frozenset({10**6})
 
@@ -35,6 +36,11 @@ def main() -> None:
     args = parser.parse_args()
     model = full_size.policy().eval()
     prompt = torch.randint(100, 200_000, (PROMPT,)).tolist()
+    # First as transformers has it: the sum through the layers rounded after each of them.
+    short = Decoder(model, Decoding(COMPARED, 1.0, 0.95, 20), NEVER)
+    before = apart(model, prompt, own(short, prompt, 4, 0)[1])
+    del short
+    residual.widen(model)
     decoder = Decoder(model, Decoding(TOKENS, 1.0, 0.95, 20), NEVER)
     began = time.perf_counter()
     rows = own(decoder, prompt, args.rows, 0)[1]
@@ -52,7 +58,9 @@ def main() -> None:
     print(f"ours, {args.rows} rows, {span}: {median(ours):.0f} tokens/s")
     if theirs:
         print(f"generate, static cache, context {PROMPT} to {PROMPT + SHORT} {median(theirs):8.0f}")
-    print("sampler against the training forward, |difference of log p|: " + mismatch)
+    print("sampler against the training forward, |difference of log p|:")
+    print("  as transformers has it: " + before)
+    print("  the sum through the layers in float32: " + mismatch)
     print(f"peak memory {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
     result: dict[str, Any] = {
         "bench": "decode_h200",
@@ -99,25 +107,30 @@ def stock(model: Any, prompt: list[int], rows: int) -> float:
 
 @torch.no_grad()
 def apart(model: Any, prompt: list[int], rows: list[Any]) -> str:
-    """The sampler's log-probabilities against those of one forward pass a row, and of all."""
-    base = model.get_base_model()
-    ids = torch.tensor([[*prompt, *row.tokens[:512]] for row in rows], device="cuda")
-    drawn = torch.tensor([row.log_probabilities[:512] for row in rows])
+    """The sampler's log-probabilities against those of one forward pass a row, and of all.
 
-    def forward(some: Any) -> Any:
+    Also against those from logits that are rounded to bfloat16, as TRL has them.
+    """
+    base = model.get_base_model()
+    ids = torch.tensor([[*prompt, *row.tokens[:COMPARED]] for row in rows], device="cuda")
+    drawn = torch.tensor([row.log_probabilities[:COMPARED] for row in rows])
+
+    def forward(some: Any, kind: torch.dtype = torch.float32) -> Any:
         hidden = base.model(input_ids=some).last_hidden_state[:, PROMPT - 1 : -1]
         logits = torch.stack(
             [torch.mm(h, base.lm_head.weight.t(), out_dtype=torch.float32) for h in hidden]
         )
-        logs = logits.log_softmax(-1)
+        logs = logits.to(kind).float().log_softmax(-1)
         return logs.gather(-1, some[:, PROMPT:].unsqueeze(-1)).squeeze(-1).cpu()
 
     alone = torch.cat([forward(row.unsqueeze(0)) for row in ids])
     together = forward(ids)
-    ours, theirs = (drawn - alone).abs(), (alone - together).abs()
+    rounded = forward(ids, torch.bfloat16)
+    ours, theirs = (drawn - together).abs(), (alone - together).abs()
     return (
-        f"mean {ours.mean():.1e}, max {ours.max():.1e}; the model's own between batches of 1 and "
-        f"{len(rows)}: mean {theirs.mean():.1e}, max {theirs.max():.1e}"
+        f"mean {ours.mean():.1e}, max {ours.max():.1e}; alone {(drawn - alone).abs().mean():.1e}; "
+        f"logits rounded {(drawn - rounded).abs().mean():.1e}; the model's own between batches of "
+        f"1 and {len(rows)}: mean {theirs.mean():.1e}, max {theirs.max():.1e}"
     )
 
 

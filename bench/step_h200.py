@@ -6,7 +6,10 @@ rollout two seconds after it came, as the real ones do. The published experiment
 minutes a step. Needs a GPU with 100 GiB, or one for each process: these share the rollouts of a
 step between them and average their gradients.
 
-    python bench/step_h200.py [--steps 4] [--processes 2] [--tiny]
+    python bench/step_h200.py [--steps 4] [--processes 2] [--warm] [--tiny]
+
+With ``--warm`` the run begins from an adapter: a cold start of two steps teaches and writes it, and
+it is read as ``spec.model.adapter`` is.
 """
 
 from __future__ import annotations
@@ -29,20 +32,25 @@ from typing import Any
 import full_size
 import torch
 from datasets import Dataset
+from peft import get_peft_model
 from transformers import AutoTokenizer
 
 from watercolour.api.rollout import Rollout
-from watercolour.api.spec import RunSpec, Sampling, Trainer
+from watercolour.api.spec import RunSpec, Sampling, Sft, Trainer
 from watercolour.api.trainer import decoding
 from watercolour.train import (
     artifacts,
     batches,
+    coldrun,
+    coldstart,
     delta,
     engines,
     grpo,
+    head,
     launch,
     policy,
     ranks,
+    residual,
     settings,
     trainer,
 )
@@ -51,6 +59,7 @@ from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import Group, Painter
 
 GROUP, TOKENS, PROMPT, ANSWER_SECONDS = 8, 2_500, 512, 2.0
+WARM_STEPS = 2
 #: The published experiment's, the better end.
 PUBLISHED_SECONDS = 15 * 60
 NEVER = frozenset({10**6})
@@ -102,6 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--processes", type=int, default=1, help="one a GPU")
+    parser.add_argument("--warm", action="store_true", help="begin from a cold start's adapter")
     parser.add_argument("--tiny", action="store_true", help="try it out on the CPU")
     args = parser.parse_args()
     if args.steps < 2:
@@ -109,7 +119,7 @@ def main() -> None:
     if args.processes > 1 and "RANK" not in os.environ:
         sys.exit(start(args.processes))
     with tempfile.TemporaryDirectory() as folder, ranks.joined() as own:
-        rows, first = train(args.steps, Path(folder), own, tiny=args.tiny)
+        rows, first = train(args.steps, Path(folder), own, warm=args.warm, tiny=args.tiny)
     if not own.first:
         return
     columns = ("step_time", "seconds_generate", "seconds_wait", "seconds_update", "mismatch_mean")
@@ -146,18 +156,23 @@ def start(processes: int) -> int:
     return next((code for child in children if (code := child.wait())), 0)
 
 
-def train(steps: int, out: Path, own: Ranks, *, tiny: bool) -> tuple[list[dict[str, str]], float]:
+def train(
+    steps: int, out: Path, own: Ranks, *, warm: bool, tiny: bool
+) -> tuple[list[dict[str, str]], float]:
     """Train so many steps; the rows of metrics.csv, and the seconds until the first has ended.
 
     Only the first process has rows.
     """
     tokens = 24 if tiny else TOKENS
-    model = full_size.bare(**(TINY if tiny else {}))
+    tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
+    shape: dict[str, Any] = TINY | {"vocab_size": len(tokenizer)} if tiny else {}
+    model = full_size.bare(**shape)
     on_cpu = model.device.type == "cpu"
+    head.install()
     if not on_cpu:
         delta.install()
+        residual.widen(model)
     torch.manual_seed(1)  # the same adapter and prompt in every process
-    tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
     sampling = Sampling(temperature=1.0, top_p=0.95, top_k=20, max_completion_tokens=tokens)
     sizes: dict[str, Any] = {"rollouts_per_step": GROUP, "group_size": GROUP}
     spec = RunSpec(trainer=Trainer(steps=steps, sampling=sampling, **sizes))
@@ -189,7 +204,10 @@ def train(steps: int, out: Path, own: Ranks, *, tiny: bool) -> tuple[list[dict[s
         flat_steps_teach=False,
         ranks=own,
     )
-    loaded = policy.Policy(model, tokenizer, NEVER, full_size.lora())
+    if warm:
+        loaded = policy.Policy(taught(model, tokenizer, out, tiny=tiny), tokenizer, NEVER, None)
+    else:
+        loaded = policy.Policy(model, tokenizer, NEVER, full_size.lora())
     chats = [{"prompt": [{"role": "user", "content": "a daisy"}]}] * (steps * GROUP)
     began = time.perf_counter()
     built = grpo.build(loaded, config, Dataset.from_list(chats), session)
@@ -201,6 +219,28 @@ def train(steps: int, out: Path, own: Ranks, *, tiny: bool) -> tuple[list[dict[s
     with (out / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return rows, whole - sum(float(row["step_time"]) for row in rows[1:])
+
+
+def taught(model: Any, tokenizer: Any, out: Path, *, tiny: bool) -> Any:
+    """The policy with the adapter that a cold start has written, read as a run reads it."""
+    # It imports this module.
+    import cold_start_h200 as cold
+
+    sizes = (16, 64) if tiny else (cold.PROMPT, cold.REPLY)
+    spec = Sft(learning_rate=cold.LEARNING_RATE, target_gate_pass_rate=1.0)
+    examples = cold.corpus(tokenizer, WARM_STEPS * spec.batch_size, *sizes)
+    adapted: Any = get_peft_model(model, full_size.lora())
+    told = cold.Steps().tell
+    outcome = coldstart.run(adapted, examples, spec, lambda _look: 0.0, told, stop=lambda: None)
+    folder = out / "warm"
+    folder.mkdir()
+    coldrun.save(adapted, outcome, folder)
+    began = policy.adapted(adapted.unload(), str(folder))
+    norms = [w.detach().float().norm() for n, w in began.named_parameters() if "lora_B" in n]
+    print(
+        f"begins from an adapter with B of norm {float(torch.stack(norms).norm()):.4f}", flush=True
+    )
+    return began
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from watercolour.api import dump, load
 from watercolour.api.errors import InfrastructureError, InputError, WatercolourError
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import RunSpec, WatercolourRun
-from watercolour.train import delta, generation, last_words, launch, teaching
+from watercolour.train import delta, generation, head, last_words, launch, residual, teaching
 from watercolour.train import policy as policies
 from watercolour.train.coldstart import Outcome, Tell
 from watercolour.train.files import disk_full_named
@@ -59,8 +59,10 @@ def adapter(spec: RunSpec, out: Path, tell: Tell, ranks: Ranks = ALONE) -> Outco
             make_empty(out)
     ranks.limit_threads()
     policy = policies.load(spec.model, spec.trainer.lora)
+    head.install()
     if policy.model.device.type != "cpu":
         delta.install()
+        residual.widen(policy.model)
     torch.manual_seed(spec.seed)
     model: Any = policy.model
     adapted: Any = model if policy.lora is None else get_peft_model(model, policy.lora)
@@ -68,7 +70,7 @@ def adapter(spec: RunSpec, out: Path, tell: Tell, ranks: Ranks = ALONE) -> Outco
     outcome = teaching.teach(spec, policy, adapted, engine, tell, ranks)
     with ranks.agreed():
         if ranks.first:
-            _save(adapted, outcome, out)
+            save(adapted, outcome, out)
     return outcome
 
 
@@ -107,7 +109,7 @@ def _unusable(out: Path, fault: str, remedy: str) -> InputError:
     )
 
 
-def _save(adapted: Any, outcome: Outcome, out: Path) -> None:
+def save(adapted: Any, outcome: Outcome, out: Path) -> None:
     """Write aside first, so that no half of an adapter is ever taken for one."""
     part = out / ".part"
     try:

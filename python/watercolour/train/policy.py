@@ -9,7 +9,10 @@ from typing import Any
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model_state_dict
 from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.distributed.configuration_utils import DistributedConfig
 
 from watercolour.api.errors import InputError
 from watercolour.api.policy import BUILTIN
@@ -42,8 +45,14 @@ class Policy:
         return sum(weight.numel() for weight in self.model.parameters()) <= SMALL_PARAMETERS
 
 
-def load(spec: Model, lora: Lora) -> Policy:
+def load(spec: Model, lora: Lora, parts: int = 1) -> Policy:
     """Load model, tokenizer and, if the specification names one, the adapter to start from.
+
+    Args:
+        spec: where from.
+        lora: the adapter to add where none is named.
+        parts: processes of the training that hold the base model together, each reading its own
+            part of every tensor; with 1 each that loads holds all. The adapter is whole in each.
 
     Raises:
         InputError: one of them cannot be loaded whole (InvalidModel), or the adapter's targets are
@@ -51,16 +60,20 @@ def load(spec: Model, lora: Lora) -> Policy:
         InfrastructureError: the GPU is too small for it (GpuOutOfMemory).
     """
     source = _source(spec)
-    model = _model(spec, source)
+    with gpu_memory.full_named(
+        lambda: (
+            "loading the policy",
+            "Name a smaller spec.model, use a larger GPU, or part the model among more processes "
+            "by spec.trainer.fsdp.",
+        )
+    ):
+        model = _model(spec, source, parts)
+        if torch.cuda.is_available() and parts == 1:
+            model = model.to("cuda")
     tokenizer = _tokenizer(spec, source)
     ends = _ends(model, tokenizer)
-    if torch.cuda.is_available():
-        with gpu_memory.full_named(
-            lambda: ("loading the policy", "Name a smaller spec.model, or use a larger GPU.")
-        ):
-            model = model.to("cuda")
     if spec.adapter is not None:
-        return Policy(_adapted(model, spec.adapter), tokenizer, ends, None)
+        return Policy(adapted(model, spec.adapter), tokenizer, ends, None)
     return Policy(model, tokenizer, ends, lora_of(model, lora))
 
 
@@ -79,7 +92,7 @@ def _source(spec: Model) -> str:
     return str(folder)
 
 
-def _model(spec: Model, source: str) -> Any:
+def _model(spec: Model, source: str, parts: int) -> Any:
     try:
         # A name alone would load as float32 where TRL does it; `auto` is the checkpoint's type.
         loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -88,7 +101,10 @@ def _model(spec: Model, source: str) -> Any:
             dtype=spec.dtype if spec.dtype == "auto" else getattr(torch, spec.dtype),
             use_safetensors=True,
             output_loading_info=True,
+            distributed_config=DistributedConfig(fsdp_size=parts) if parts > 1 else None,
         )
+    except torch.OutOfMemoryError:
+        raise
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise _invalid(
             "spec.model.id", spec.id, _first_line(error), "Name a causal model in safetensors."
@@ -148,7 +164,7 @@ def lora_of(model: Any, lora: Lora) -> LoraConfig:
     )
 
 
-def _adapted(model: Any, adapter: str) -> PeftModel:
+def adapted(model: Any, adapter: str) -> PeftModel:
     """The model with a trainable adapter, all of whose stored tensors were taken up."""
     try:
         adapted = PeftModel.from_pretrained(model, adapter, is_trainable=True)
@@ -162,6 +178,17 @@ def _adapted(model: Any, adapter: str) -> PeftModel:
     return adapted
 
 
+def adapter_of(model: nn.Module) -> dict[str, Tensor] | None:
+    """The adapter's weights for PEFT to write, where the base model is parted among processes.
+
+    Left to itself PEFT would gather the whole base from them all first, and wait for ever where
+    one process writes alone. None where it may look for the adapter itself.
+    """
+    if not any(isinstance(weight, DTensor) for weight in model.parameters()):
+        return None
+    return {name: one.detach() for name, one in model.named_parameters() if one.requires_grad}
+
+
 def require_whole(model: Any, file: Path) -> None:
     """Compare an adapter file with the adapter in a model, tensor by tensor.
 
@@ -172,7 +199,7 @@ def require_whole(model: Any, file: Path) -> None:
     """
     with safe_open(str(file), framework="pt") as stored:
         there = set(stored.keys())
-    here = set(get_peft_model_state_dict(model))
+    here = set(get_peft_model_state_dict(model, adapter_of(model)))
     lost = sorted(there ^ here)
     if lost:
         raise _invalid(

@@ -7,7 +7,7 @@ compared as well (:func:`watercolour.train.policy.require_whole`); this compares
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,14 @@ def mean_log_probability(model: Any, tokens: Sequence[int]) -> float:
         model.train(training)
 
 
-def store(folder: Path, model: Any, tokens: Sequence[int]) -> None:
-    """Write the probe and what the model makes of it into a checkpoint."""
-    probe = list(tokens)[:TOKENS]
-    found = {"tokens": probe, "mean_log_probability": mean_log_probability(model, probe)}
+def probe(model: Any, tokens: Sequence[int]) -> dict[str, Any]:
+    """A probe of some tokens, and what the model makes of it; processes that share one all ask."""
+    some = list(tokens)[:TOKENS]
+    return {"tokens": some, "mean_log_probability": mean_log_probability(model, some)}
+
+
+def store(folder: Path, found: Mapping[str, Any]) -> None:
+    """Write a probe into a checkpoint."""
     write_text(folder / FILE, json.dumps(found))
 
 

@@ -21,6 +21,7 @@ import httpx
 from watercolour.api.errors import InfrastructureError
 from watercolour.api.reasons import Reason
 from watercolour.api.trainer import Decoding, Vllm
+from watercolour.train import policy
 from watercolour.train.sampling import OnRow, Row, Stop
 
 #: Folder of the adapters, within the run's.
@@ -79,7 +80,7 @@ class Server:
         self._calls += 1
         before, name = self._loaded, f"rank{self.rank}-{self._calls}"
         folder = self.run_folder / FOLDER / name
-        self.model.save_pretrained(folder)
+        self.model.save_pretrained(folder, state_dict=policy.adapter_of(self.model))
         there = Path(self.spec.run_folder or self.run_folder) / FOLDER / name
         self._post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(there)})
         self._loaded = name

@@ -32,9 +32,11 @@ from watercolour.train import (
     generation,
     gpu_memory,
     grpo,
+    head,
     judgecheck,
     preflight,
     reckoning,
+    residual,
     settings,
     summary,
     teaching,
@@ -97,10 +99,13 @@ def run(
     """
     spec, name = wanted.spec, wanted.metadata.name
     ranks.limit_threads()
-    policy = policies.load(spec.model, spec.trainer.lora)
+    parts = ranks.size if spec.trainer.fsdp else 1
+    policy = policies.load(spec.model, spec.trainer.lora, parts)
     on_cpu = policy.model.device.type == "cpu"
+    head.install()
     if not on_cpu:
         delta.install()
+        residual.widen(policy.model)
     recipe = recipes.get(spec.recipe)
     plan = batches.plan(spec, whole=policy.small or not on_cpu, processes=ranks.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)

@@ -58,7 +58,9 @@ def config(spec: RunSpec, batches: Batches, out: Path, *, on_cpu: bool) -> GRPOC
         "shuffle_dataset": False,
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
-        "save_strategy": "steps",
+        # transformers refuses to write the optimizer of a model that was parted as it was loaded.
+        # Here it has the adapter's state alone, which is whole, and a step's end asks for it.
+        "save_strategy": "no" if trainer.fsdp else "steps",
         "save_steps": trainer.checkpoint_every,
         "save_total_limit": None,
         "report_to": "none",

@@ -197,7 +197,9 @@ class Steps(TrainerCallback):
     def on_step_end(
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Stop after this step when any process has been asked to."""
+        """Ask for a checkpoint when one is due; stop when any process has been asked to."""
+        if state.global_step % state.save_steps == 0:
+            control.should_save = True
         if self.session.ranks.any(self.session.stopping()):
             control.should_training_stop = True
 

@@ -30,7 +30,7 @@ from watercolour.train.batches import Batches
 from watercolour.train.checkpoint import Memory
 from watercolour.train.correction import Correction
 from watercolour.train.drift import Probes
-from watercolour.train.policy import ADAPTER_FILE, require_whole
+from watercolour.train.policy import ADAPTER_FILE, adapter_of, require_whole
 from watercolour.train.progress import Progress
 from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import Group, Painted, Painter
@@ -218,7 +218,13 @@ class Trainer(GRPOTrainer):
             InfrastructureError: the disk is full (DiskFull).
         """
         step, session, ranks = self.state.global_step, self.session, self.session.ranks
-        folder = session.artifacts.folder
+        folder, first = session.artifacts.folder, session.painted
+        found: dict[str, Any] | None = None
+        if first is not None and first.rows:
+            # By all, because all may be needed to compute it.
+            with ranks.agreed():
+                tokens = (*first.prompts[0][-1:], *first.rows[0].tokens)
+                found = reload.probe(self.adapted, tokens)
 
         def fill(part: Path) -> None:
             with ranks.agreed():
@@ -230,9 +236,8 @@ class Trainer(GRPOTrainer):
                 file.rename(part / file.name)
             inner.rmdir()
             require_whole(self.adapted, part / ADAPTER_FILE)
-            if session.painted is not None and session.painted.rows:
-                first = session.painted
-                reload.store(part, self.adapted, (*first.prompts[0][-1:], *first.rows[0].tokens))
+            if found is not None:
+                reload.store(part, found)
 
         written = folder / checkpoint.FOLDER / f"{checkpoint.PREFIX}{step}"
         session.progress.enter("saving")
@@ -247,6 +252,12 @@ class Trainer(GRPOTrainer):
                     self._save_in(folder / checkpoint.PART)
         session.progress.saved(step, written)
         return written
+
+    def _save(
+        self, output_dir: str | None = None, state_dict: dict[str, Tensor] | None = None
+    ) -> None:
+        """transformers' own, told where the adapter's weights are."""
+        super()._save(output_dir, adapter_of(self.adapted) if state_dict is None else state_dict)
 
     def _save_in(self, part: Path) -> None:
         """transformers' part of a checkpoint; of others than the first, its random state alone."""

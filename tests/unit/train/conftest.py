@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.unit.train.vllm_server import Vllm, serving
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from watercolour.api import load
@@ -70,6 +71,12 @@ def policy_folder(tmp_path_factory: pytest.TempPathFactory, reader: Any) -> Path
     model.save_pretrained(folder)
     reader.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def vllm(policy_folder: Path, reader: Any) -> Generator[Vllm]:
+    with serving(Vllm(policy_folder, reader.eos_token_id)) as state:
+        yield state
 
 
 def worth(completion: str) -> float:

@@ -35,11 +35,13 @@ def step_operations() -> dict[str, float]:
     found: dict[str, float] = {}
     x, y, many = torch.randn(3, 64), torch.randn(3, 64), torch.randn(3, 5, 64)
     factor = torch.rand(64) + 0.5
-    found["norm"] = apart(triton_ops.norm(x, factor, 1e-6), torch_ops.norm(x, factor, 1e-6))
+    found["norm"] = apart(
+        triton_ops.norm(x, factor, 1e-6, x.dtype), torch_ops.norm(x, factor, 1e-6, x.dtype)
+    )
     for name, added in (("add_norm", y), ("add_norm of many", many)):
         pairs = zip(
-            triton_ops.add_norm(x, added, factor, 1e-6),
-            torch_ops.add_norm(x, added, factor, 1e-6),
+            triton_ops.add_norm(x, added, factor, 1e-6, x.dtype),
+            torch_ops.add_norm(x, added, factor, 1e-6, x.dtype),
             strict=True,
         )
         found[name] = max(apart(*pair) for pair in pairs)
@@ -89,7 +91,7 @@ def _attention(*, gated: bool) -> float:
     keys = torch.randn(5, 2, 256, 32)
     lengths = torch.tensor([200, 5, 0, 33, 7], dtype=torch.int32)
     projected = torch.randn(3, (8 if gated else 4) * 32 + 4 * 32)
-    weights = Weights((), NONE, NONE, NONE, cos, sin, SIZES)
+    weights = Weights((), NONE, NONE, NONE, cos, sin, SIZES, torch.float32)
     results = []
     for ops in (triton_ops, torch_ops):
         state = State(keys.clone()[None], keys.flip(-1).clone()[None], NONE, NONE, lengths)

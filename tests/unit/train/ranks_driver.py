@@ -1,7 +1,7 @@
 """One process of a training that several share, as the launcher starts it; run by the tests.
 
 Its command line is the trainer's. The environment is the tests' own stage, which writes down what
-it is asked, a file a rank.
+it is asked, a file a rank, beside one with the number of the base model's weights that it holds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,24 @@ from typing import Any
 
 import torch
 from tests.unit.train.conftest import Stage
+from torch.distributed.tensor import DTensor
 
 from watercolour.api import load
 from watercolour.api.errors import InterruptedRun, WatercolourError
-from watercolour.train import last_words, launch, ranks, run, session
+from watercolour.train import last_words, launch, policy, ranks, run, session
 from watercolour.train.progress import Progress
+
+
+def held(model: torch.nn.Module) -> int:
+    """Weights of a model that lie in this process."""
+    parts = [one.to_local() if isinstance(one, DTensor) else one for one in model.parameters()]
+    return sum(part.numel() for part in parts)
 
 
 def main() -> int:
     args = run._parser().parse_args()  # pyright: ignore[reportPrivateUsage]
     asked: dict[str, Any] = json.loads(os.environ.get("ASKED", "{}"))
+    args_out: Path = args.out
     torch.set_num_threads(1)
     stopping = run.Stopping()
     signal.signal(signal.SIGTERM, stopping.handle)
@@ -44,6 +52,14 @@ def main() -> int:
             return real(completion, **ids)
 
         stage.submit = submit  # pyright: ignore[reportAttributeAccessIssue]
+        load_policy = policy.load
+
+        def counted(*args: Any, **more: Any) -> policy.Policy:
+            loaded = load_policy(*args, **more)
+            (args_out / f"held-{own.rank}.json").write_text(json.dumps(held(loaded.model)))
+            return loaded
+
+        policy.load = counted
         try:
             session.run(
                 wanted,

@@ -38,7 +38,9 @@ def forward(
     """
     sizes, eps = weights.sizes, weights.sizes.eps
     x = weights.embed[tokens]
-    h = ops.norm(x, weights.layers[0].before, eps)
+    kind = x.dtype
+    x = x.to(weights.stream)
+    h = ops.norm(x, weights.layers[0].before, eps, kind)
     full = delta = 0
     for number, layer in enumerate(weights.layers):
         mixer, mlp = layer.mixer, layer.mlp
@@ -49,7 +51,7 @@ def forward(
         else:
             mixed = ops.delta(projected, mixer, state, delta, slots, sizes)
             delta += 1
-        x, h = ops.add_norm(x, linear(mixed, mixer.out), layer.between, eps)
+        x, h = ops.add_norm(x, linear(mixed, mixer.out), layer.between, eps, kind)
         if isinstance(mlp, Experts):
             chosen, shares = ops.route(linear(h, mlp.route), mlp.chosen)
             y = ops.experts(h, mlp, chosen, shares)
@@ -57,5 +59,5 @@ def forward(
             y = linear(ops.swiglu(linear(h, mlp.gate_up)), mlp.down)
         last = number + 1 == len(weights.layers)
         factor = weights.norm if last else weights.layers[number + 1].before
-        x, h = ops.add_norm(x, y, factor, eps)
+        x, h = ops.add_norm(x, y, factor, eps, kind)
     return ops.head(h, weights.head)

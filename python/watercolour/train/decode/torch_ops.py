@@ -12,20 +12,26 @@ from torch.nn import functional
 
 from watercolour.train.decode.state import State
 from watercolour.train.decode.weights import Attention, Delta, Experts, Sizes, Weights
+from watercolour.train.head import product
 
 
-def norm(x: Tensor, factor: Tensor, eps: float) -> Tensor:
-    """Root-mean-square norm over the last dimension, in float32."""
+def norm(x: Tensor, factor: Tensor, eps: float, kind: torch.dtype) -> Tensor:
+    """Root-mean-square norm over the last dimension, in float32, rounded to ``kind``."""
     wide = x.float()
     wide = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)
-    return (wide * factor).to(x.dtype)
+    return (wide * factor).to(kind)
 
 
-def add_norm(x: Tensor, y: Tensor, factor: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """The new residual x + y and its norm; ``y`` of three dimensions is summed over the second."""
-    added = y.sum(1).to(x.dtype) if y.dim() == 3 else y
+def add_norm(
+    x: Tensor, y: Tensor, factor: Tensor, eps: float, kind: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The new residual x + y in the type of x, and its norm in ``kind``.
+
+    ``y`` of three dimensions is summed over the second and rounded to ``kind``.
+    """
+    added = y.sum(1).to(kind) if y.dim() == 3 else y
     x = x + added
-    return x, norm(x, factor, eps)
+    return x, norm(x, factor, eps, kind)
 
 
 def swiglu(gate_up: Tensor) -> Tensor:
@@ -35,8 +41,8 @@ def swiglu(gate_up: Tensor) -> Tensor:
 
 
 def head(x: Tensor, weight: Tensor) -> Tensor:
-    """Logits (rows, vocabulary)."""
-    return functional.linear(x, weight)
+    """Logits (rows, vocabulary) in float32."""
+    return product(x, weight.t())
 
 
 def delta(
@@ -119,8 +125,8 @@ def attention(
     q, gate = (q[..., :size], q[..., size:]) if layer.gated else (q, None)
     place = state.lengths[slots].long()
     c, s = weights.cos[place].unsqueeze(1), weights.sin[place].unsqueeze(1)
-    q = _rotated(norm(q, layer.q_norm, sizes.eps), c, s)
-    k = _rotated(norm(k.view(rows, sizes.kv_heads, size), layer.k_norm, sizes.eps), c, s)
+    q = _rotated(norm(q, layer.q_norm, sizes.eps, q.dtype), c, s)
+    k = _rotated(norm(k.view(rows, sizes.kv_heads, size), layer.k_norm, sizes.eps, k.dtype), c, s)
     keys[slots, :, place] = k
     values[slots, :, place] = v.view(rows, sizes.kv_heads, size)
     longest = int(place.max()) + 1

@@ -20,6 +20,7 @@ from watercolour.train.decode.triton_attention import attention
 from watercolour.train.decode.triton_delta import delta
 from watercolour.train.decode.triton_experts import experts, route
 from watercolour.train.decode.triton_math import rounded, sigmoid
+from watercolour.train.head import product
 
 __all__ = ["add_norm", "attention", "delta", "experts", "head", "norm", "route", "swiglu"]
 
@@ -38,28 +39,34 @@ def _add_norm_kernel(
             added += tl.load(y + (row * MANY + n) * width + at, mask=inside, other=0.0).to(
                 tl.float32
             )
-        v = (v.to(tl.float32) + rounded(added, v)).to(v.dtype)
+        added = added.to(out_h.dtype.element_ty).to(tl.float32)
+        v = (v.to(tl.float32) + added).to(v.dtype)
         tl.store(out_x + row * width + at, v, mask=inside)
     wide = v.to(tl.float32)
     scale = tl.rsqrt(tl.sum(wide * wide, 0) / width + eps)
     f = tl.load(factor + at, mask=inside, other=0.0)
-    tl.store(out_h + row * width + at, (wide * scale * f).to(v.dtype), mask=inside)
+    tl.store(out_h + row * width + at, (wide * scale * f).to(out_h.dtype.element_ty), mask=inside)
 
 
-def norm(x: Tensor, factor: Tensor, eps: float) -> Tensor:
-    """Root-mean-square norm over the last dimension, in float32."""
+def norm(x: Tensor, factor: Tensor, eps: float, kind: torch.dtype) -> Tensor:
+    """Root-mean-square norm over the last dimension, in float32, rounded to ``kind``."""
     rows, width = x.shape
-    out = torch.empty_like(x)
+    out = torch.empty_like(x, dtype=kind)
     block = triton.next_power_of_2(width)
     _add_norm_kernel[(rows,)](x, x, factor, x, out, width, eps, 0, block, num_warps=8)
     return out
 
 
-def add_norm(x: Tensor, y: Tensor, factor: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """The new residual x + y and its norm; ``y`` of three dimensions is summed over the second."""
+def add_norm(
+    x: Tensor, y: Tensor, factor: Tensor, eps: float, kind: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The new residual x + y in the type of x, and its norm in ``kind``.
+
+    ``y`` of three dimensions is summed over the second and rounded to ``kind``.
+    """
     rows, width = x.shape
     many = y.shape[1] if y.dim() == 3 else 1
-    added, out = torch.empty_like(x), torch.empty_like(x)
+    added, out = torch.empty_like(x), torch.empty_like(x, dtype=kind)
     block = triton.next_power_of_2(width)
     _add_norm_kernel[(rows,)](x, y, factor, added, out, width, eps, many, block, num_warps=8)
     return added, out
@@ -87,6 +94,4 @@ def swiglu(gate_up: Tensor) -> Tensor:
 
 def head(x: Tensor, weight: Tensor) -> Tensor:
     """Logits (rows, vocabulary) in float32: rounded to bfloat16 they would be off by up to 0.03."""
-    if x.dtype == torch.float32:
-        return torch.mm(x, weight.t())
-    return torch.mm(x, weight.t(), out_dtype=torch.float32)
+    return product(x, weight.t())

@@ -115,6 +115,8 @@ class Weights:
     """(positions, rotated dimensions)"""
     sin: Tensor
     sizes: Sizes
+    stream: torch.dtype
+    """Of the sum that runs through the layers: the policy's own, or float32."""
     #: Each copied slice and the linear layer that it is made from.
     sources: tuple[tuple[Tensor, Any], ...] = field(repr=False, default=())
 
@@ -123,6 +125,15 @@ def causal_lm(model: nn.Module) -> Any:
     """The transformers model inside a PEFT wrapper, or the model itself."""
     inner: Any = model
     return inner.get_base_model() if hasattr(inner, "get_base_model") else inner
+
+
+#: Where a body says the type of the sum through its layers, if that is not its weights'.
+STREAM = "stream_dtype"
+
+
+def stream_of(body: Any) -> torch.dtype:
+    """The type of the sum that runs through a body's layers."""
+    return getattr(body, STREAM, body.embed_tokens.weight.dtype)
 
 
 #: Model types whose step is computed here. The dense ones lack experts, Qwen3 linear attention too.
@@ -199,6 +210,7 @@ def build(model: nn.Module, positions: int) -> Weights:
         cos=cos[0].contiguous(),
         sin=sin[0].contiguous(),
         sizes=_sizes(config),
+        stream=stream_of(body),
         sources=tuple(copy.sources),
     )
     refresh(weights)
