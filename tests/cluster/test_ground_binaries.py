@@ -87,6 +87,13 @@ def test_another_go_version_is_another_program(
     assert binaries.folder("kwok") != before
 
 
+def test_programs_of_one_module_have_a_folder_each(
+    monkeypatch: pytest.MonkeyPatch, tool: dict[str, str]
+) -> None:
+    monkeypatch.setenv("PATH", tool["PATH"])
+    assert binaries.folder("keda") != binaries.folder("keda-adapter")
+
+
 def test_missing_go_is_named_with_its_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

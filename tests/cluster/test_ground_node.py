@@ -9,7 +9,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.cluster.node import archive, disks, images, run
+from tests.cluster.ground import binaries
+from tests.cluster.node import archive, autoscalers, disks, images, run
 
 
 def test_archive_holds_the_program_under_its_name(tmp_path: Path) -> None:
@@ -68,3 +69,35 @@ def test_line_of_a_run_tells_none_from_nothing() -> None:
     assert "step 3/20  reward -" in run.describe(running)
     running["progress"]["reward"] = {"mean": 0.0}
     assert "step 3/20  reward 0.000" in run.describe(running)
+
+
+def test_autoscaler_runs_the_program_that_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binaries, "folder", lambda program: Path(f"{program}-0123abcd"))
+    container = {
+        "image": "registry.example/metrics-server:v0",
+        "args": ["--secure-port=10250"],
+        "resources": {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}},
+    }
+    spec = {"template": {"spec": {"containers": [container]}}}
+    manifest = {"kind": "Deployment", "metadata": {"name": "metrics-server"}, "spec": spec}
+    made = autoscalers.ours(manifest, autoscalers.AUTOSCALERS["metrics-server"])
+    [found] = made["spec"]["template"]["spec"]["containers"]
+    assert found["image"] == "localhost/watercolour-node/metrics-server:0123abcd"
+    assert found["imagePullPolicy"] == "Never"
+    assert found["args"] == ["--secure-port=10250", "--kubelet-insecure-tls"]
+    assert found["resources"]["limits"] == {"memory": "1Gi"}
+    assert found["resources"]["requests"]["cpu"] == "10m"
+
+
+def test_whatever_is_no_deployment_of_an_autoscaler_stays() -> None:
+    for kind, name in (("Service", "metrics-server"), ("Deployment", "webhooks")):
+        manifest = {"kind": kind, "metadata": {"name": name}, "spec": {}}
+        wanted = autoscalers.AUTOSCALERS["metrics-server"]
+        assert autoscalers.ours(dict(manifest), wanted) == manifest
+
+
+def test_node_needs_no_autoscaler_that_was_not_asked_for() -> None:
+    programs = {each for one in autoscalers.AUTOSCALERS.values() for each in one.programs.values()}
+    assert programs == set(binaries.AUTOSCALERS)
+    assert not programs & {*binaries.NODE, *binaries.DEFAULT}
+    assert programs <= set(binaries.GO_PROGRAMS)

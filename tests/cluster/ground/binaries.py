@@ -16,6 +16,7 @@ import argparse
 import fcntl
 import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -32,6 +33,9 @@ from pathlib import Path
 SOURCES = Path(__file__).resolve().parents[1] / "binaries"
 KUBERNETES = "v1.34.4"
 KWOK = "v0.8.0"
+METRICS_SERVER = "v0.8.0"
+KEDA = "2.21.0"
+_KEDA = "github.com/kedacore/keda/v2"
 COMPONENTS = (
     "kube-apiserver",
     "kube-controller-manager",
@@ -49,11 +53,15 @@ class BinariesMissing(Exception):
 
 @dataclass(frozen=True)
 class GoProgram:
-    """A program that Go builds from a module folder beside this package."""
+    """A program that Go builds from a module folder beside this package.
+
+    `module` is that folder where it is not the program's own name.
+    """
 
     package: str
     variables: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    module: str = ""
 
 
 def _kubernetes_version() -> tuple[str, ...]:
@@ -80,9 +88,19 @@ GO_PROGRAMS = {
     "coredns": GoProgram("."),
     "kube-router": GoProgram("github.com/cloudnativelabs/kube-router/v2/cmd/kube-router"),
     "probe": GoProgram("."),
+    "metrics-server": GoProgram(
+        "sigs.k8s.io/metrics-server/cmd/metrics-server",
+        (f"k8s.io/client-go/pkg/version.gitVersion={METRICS_SERVER}",),
+    ),
+    "keda": GoProgram(f"{_KEDA}/cmd/operator", (f"{_KEDA}/version.Version={KEDA}",), module="keda"),
+    "keda-adapter": GoProgram(
+        f"{_KEDA}/cmd/adapter", (f"{_KEDA}/version.Version={KEDA}",), module="keda"
+    ),
 }
 DEFAULT = ("kubectl", "kube", "kwok", "kubeconform")
 NODE = ("kubectl", "kube", "coredns", "kube-router", "probe")  # a whole node: tests/cluster/node
+# What else can scale: built only when a node is asked for it.
+AUTOSCALERS = ("metrics-server", "keda", "keda-adapter")
 # Debian's packages by the program that is looked for; they are installed where this user may.
 PACKAGES = {
     "etcd": "etcd-server",
@@ -111,7 +129,7 @@ def folder(program: str) -> Path:
     else:
         spec = GO_PROGRAMS[program]
         digest.update(f"{_go_version()} {spec.package} {' '.join(spec.variables)}".encode())
-        sources = [p for p in (SOURCES / program).iterdir() if p.suffix in {".go", ".mod", ".sum"}]
+        sources = [p for p in _module(program).iterdir() if p.suffix in {".go", ".mod", ".sum"}]
         for path in sorted(sources):
             digest.update(path.name.encode() + path.read_bytes())
     return cache() / f"{program}-{digest.hexdigest()[:16]}"
@@ -141,6 +159,23 @@ def provide(program: str, announce: Announce) -> Path:
             made.rename(place)
     place.with_suffix(".progress").unlink(missing_ok=True)
     return place
+
+
+def module_folder(program: str, module: str) -> Path:
+    """Where Go keeps the files of a module that a program is built from; fetched if need be.
+
+    Raises BinariesMissing.
+    """
+    done = subprocess.run(
+        ["go", "mod", "download", "-json", module],
+        cwd=_module(program),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BinariesMissing(f"fetching {module} failed:\n{done.stdout}{done.stderr}")
+    return Path(json.loads(done.stdout)["Dir"])
 
 
 def etcd() -> Path:
@@ -173,6 +208,10 @@ def _found(program: str) -> Path | None:
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin", str(PLUGINS)])
     found = shutil.which(program, path=path)
     return Path(found) if found else None
+
+
+def _module(program: str) -> Path:
+    return SOURCES / (GO_PROGRAMS[program].module or program)
 
 
 def _go_version() -> str:
@@ -215,7 +254,7 @@ def _build(program: str, into: Path, progress: Path, announce: Announce) -> None
     progress.write_text(f"{program}: fetching modules")
     listed = subprocess.run(
         ["go", "list", "-deps", spec.package],
-        cwd=SOURCES / program,
+        cwd=_module(program),
         env=environment,
         capture_output=True,
         text=True,
@@ -227,7 +266,7 @@ def _build(program: str, into: Path, progress: Path, announce: Announce) -> None
     tail: list[str] = []
     command = ["go", "build", "-v", *flags, "-o", str(into / program), spec.package]
     with subprocess.Popen(
-        command, cwd=SOURCES / program, env=environment, text=True, stderr=subprocess.PIPE
+        command, cwd=_module(program), env=environment, text=True, stderr=subprocess.PIPE
     ) as building:
         assert building.stderr is not None
         for line in building.stderr:

@@ -29,6 +29,7 @@ READY_WITHIN = 120.0  # seconds; 3 s on an idle machine
 ADMIN = "ground-admin"
 LOOPBACK = "127.0.0.1"
 PORT = 6443  # where the API server of a real node listens
+FRONT = "front-proxy"  # who the API server is to the servers that it stands before
 # The components' own calls are left out of the audit log: tests count what the operator does.
 AUDIT_POLICY: Json = {
     "apiVersion": "audit.k8s.io/v1",
@@ -99,6 +100,10 @@ class ControlPlane:
             "apiserver", addresses=sorted({LOOPBACK, "10.96.0.1", address}), hosts=hosts
         )
         self._service_accounts = self.authority.key_pair("sa")
+        # Servers that the API server stands before (metrics) know it by an authority of its own.
+        (folder / "pki" / "front").mkdir()
+        self._front = pki.Authority(folder / "pki" / "front")
+        self._front_client = self._front.sign(FRONT)
         self.api = Api(self.server, self._token, self.ca)
         self.kubeconfig = self.kubeconfig_of(self._token, folder / "admin.kubeconfig")
         for node, token in self._node_tokens.items():
@@ -200,6 +205,13 @@ class ControlPlane:
             "kubelet-client-certificate": certificate,
             "kubelet-client-key": key,
             "kubelet-preferred-address-types": "InternalIP",
+            "requestheader-client-ca-file": self._front.certificate,
+            "requestheader-allowed-names": FRONT,
+            "requestheader-username-headers": "X-Remote-User",
+            "requestheader-group-headers": "X-Remote-Group",
+            "requestheader-extra-headers-prefix": "X-Remote-Extra-",
+            "proxy-client-cert-file": self._front_client[0],
+            "proxy-client-key-file": self._front_client[1],
         }
         self._start("kube-apiserver", options)
         self._wait_ready()

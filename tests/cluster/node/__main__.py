@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tests.cluster.ground.binaries import BinariesMissing
-from tests.cluster.node import cluster, host, images, run
+from tests.cluster.node import autoscalers, cluster, host, images, run
 
 EXAMPLE = cluster.ROOT / "examples" / "cluster-tiny.yaml"
 
@@ -26,7 +26,15 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command; 3 when the machine cannot do it."""
     parser = argparse.ArgumentParser(prog="cluster", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("up", help="start the node, or find it running")
+    starting = commands.add_parser("up", help="start the node, or find it running")
+    starting.add_argument(
+        "--with",
+        dest="autoscalers",
+        action="append",
+        default=[],
+        choices=sorted(autoscalers.AUTOSCALERS),
+        help="and this autoscaler on it; repeatable",
+    )
     running = commands.add_parser("run", help="up, install the chart, and see a run to its report")
     running.add_argument("file", nargs="?", type=Path, default=EXAMPLE)
     running.add_argument("--namespace", default=run.RUNS)
@@ -37,7 +45,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         if options.command == "up":
-            print(cluster.usage(cluster.up(say)))
+            found = cluster.up(say)
+            autoscalers.install(found, options.autoscalers, say)
+            print(cluster.usage(found))
         elif options.command == "run":
             _run(options)
         elif options.command == "down":

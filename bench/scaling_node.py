@@ -1,0 +1,489 @@
+"""What a burst of real renders costs in time and pods: the operator's scaling, an HPA's, KEDA's.
+
+Plays traces of bursts on a whole Kubernetes node of this machine (tests/cluster/node; started if
+none runs), or on the cluster of KUBECONFIG, where metrics-server and KEDA have to serve. Each cell
+is a trace, a gap and a mode, and has a run of its own with real renderers, each held to a fifth of
+a core so that their number matters on two. The run's trainer is idle: the bench sends the sketches.
+
+    Queue  the operator follows the run's queue, as by default
+    HPA    autoscaling/v2 with its defaults and a CPU target of 80 % on the run's scale
+           (scaling.mode External); it keeps one pod at least. The operator still drains pods.
+    KEDA   the ScaledObject that the operator makes (scaling.mode KEDA)
+
+`done` is from a burst's first sketch to its last painting, `p95 wait` how long a sketch waited for
+a renderer, `pod-s` from pods' own start to their end between the first burst and one gap after the
+last one began; each but the wait is a mean over bursts. A burst begins a gap after the one before
+began, or when that is done. `busy kills` are renders that the environment lost with their renderer.
+What was measured is kept in ~/.cache/watercolour/bench; `--fresh` measures anew.
+
+    .venv/bin/python bench/scaling_node.py [--trace published-8] [--gap 60] [--mode HPA]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import httpx
+
+from watercolour.api.rollout import Rollout
+from watercolour.env.client import EnvClient
+from watercolour_operator.scaling.simulate import load, shipped
+
+ROOT = Path(__file__).resolve().parents[1]
+# The node is that of the tests, and another bench has the sketch.
+sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
+
+from render_small import sketch
+from tests.cluster.ground import binaries
+from tests.cluster.node import autoscalers, cluster, host, images, run
+from tests.cluster.node.cluster import Cluster
+
+NAMESPACE = "scaling"
+MODES = ("Queue", "HPA", "KEDA")
+NEEDS = {"HPA": "metrics-server", "KEDA": "keda"}
+#: Seconds between the bursts of the issue's traces; `fast` has times of its own.
+TRACES, GAPS = ("published-8", "burst-64", "fast"), (60.0, 300.0, 900.0)
+CPU_TARGET = 80  # per cent of the request: what `kubectl autoscale` takes when it is not told
+IDLE_SECONDS = 60.0  # scaling.idleSeconds, the default
+START_WITHIN = 900.0  # seconds for a run's environment and an autoscaler's first look
+LOOK_EVERY = 1.0  # seconds between two looks at the pods
+LOST = re.compile(r'^watercolour_render_attempts_total\{outcome="infrastructure"\} (\S+)$', re.M)
+#: Stands where the trainer would: answers its probes, and ends when it is told to.
+IDLE_TRAINER = """\
+import http.server, os, signal
+class Idle(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b'{"step": 0, "steps": 1}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+http.server.ThreadingHTTPServer(("", 8000), Idle).serve_forever()
+"""
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is measured at once.
+
+    Attributes:
+        trace: a shipped one, or a file.
+        gap: seconds from burst to burst; None for the trace's own times.
+        bursts: how many of its bursts.
+        mode: who scales.
+        max: most renderers.
+        cpu: cores of a renderer.
+        shapes: of a sketch; what its painting costs.
+        min: least renderers; an HPA keeps one at least.
+        announce: seconds before a burst at which it is announced, as trainers do; 0 does not.
+    """
+
+    trace: str
+    gap: float | None
+    bursts: int
+    mode: str
+    max: int
+    cpu: float
+    shapes: int
+    min: int = 0
+    announce: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Its name in the file of what was measured."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def arrivals(self) -> list[tuple[float, list[float]]]:
+        """Seconds at which each burst begins, and its sketches' seconds from then on."""
+        found: dict[int, list[float]] = {}
+        for burst, at, _ in load(self.trace).renders:
+            found.setdefault(burst, []).append(at)
+        several = [sorted(each) for each in found.values()][: self.bursts]
+        return [
+            (
+                each[0] - several[0][0] if self.gap is None else number * self.gap,
+                [at - each[0] for at in each],
+            )
+            for number, each in enumerate(several)
+        ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell's figures; seconds throughout, None where nothing was painted."""
+
+    burst_seconds: float
+    p95_wait_seconds: float | None
+    pod_seconds: float
+    most_pods: int
+    busy_kills: int
+    #: Sketches that came back without a painting, and pods that did not end by themselves.
+    unpainted: int
+    forced: int
+    burst_each: tuple[float, ...]
+    load: float
+
+
+@dataclass
+class Life:
+    """A pod, as its own status tells; seconds since 1970."""
+
+    start: float | None = None
+    end: float | None = None
+    code: int | None = None
+
+
+@dataclass
+class Pods:
+    """The renderer pods that a run has had."""
+
+    lives: dict[str, Life] = field(default_factory=dict[str, Life])
+    most: int = 0
+
+    def see(self, listed: Sequence[Json], now: float) -> None:
+        """Take in a list of pods; one that is missing has ended."""
+        for pod in listed:
+            life = self.lives.setdefault(pod["metadata"]["uid"], Life())
+            life.start = life.start or _seconds(pod["status"].get("startTime"))
+            for container in pod["status"].get("containerStatuses", ()):
+                if ended := container["state"].get("terminated"):
+                    life.end, life.code = _seconds(ended["finishedAt"]), ended["exitCode"]
+        there = {pod["metadata"]["uid"] for pod in listed}
+        for uid, life in self.lives.items():
+            if uid not in there and life.end is None:
+                life.end = now
+        self.most = max(self.most, sum(life.end is None for life in self.lives.values()))
+
+    def seconds(self, begin: float, end: float) -> float:
+        """Pod-seconds between two moments; a pod that has not started has none."""
+        return sum(
+            max(0.0, min(life.end or end, end) - max(life.start, begin))
+            for life in self.lives.values()
+            if life.start is not None
+        )
+
+
+def specification(cell: Cell, operator: str) -> Json:
+    """The run: real environment and renderers, an idle trainer, terms that need no scorer."""
+    few = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    cpu = f"{round(cell.cpu * 1000)}m"
+    renderers: Json = {
+        "slots": 1,
+        "deadlineSeconds": 120,
+        "resources": {
+            "requests": {"cpu": cpu, "memory": "512Mi"},
+            "limits": {"cpu": cpu, "memory": "1536Mi"},
+        },
+        "scaling": {
+            "mode": "External" if cell.mode == "HPA" else cell.mode,
+            "min": cell.min,
+            "max": cell.max,
+            "idleSeconds": IDLE_SECONDS,
+        },
+    }
+    if cell.mode == "HPA":
+        renderers["replicas"] = max(1, cell.min)
+    idle = {"name": "trainer", "command": ["python", "-c", IDLE_TRAINER]}
+    return {
+        "apiVersion": "watercolour.dev/v1alpha1",
+        "kind": "WatercolourRun",
+        "metadata": {"name": cell.mode.lower()},
+        "spec": {
+            "recipe": {"name": "painted", "weights": {"gate": 0.5, "pigment": 0.5}},
+            "trainer": {"image": operator, "resources": few},
+            "podTemplates": {"trainer": {"spec": {"containers": [idle]}}},
+            "renderers": renderers,
+            "env": {"sessions": 64, "messageTimeoutSeconds": 3600, "resources": few},
+            "artifacts": {"storage": {"size": "256Mi"}},
+            "startupDeadlineSeconds": 3600,
+        },
+    }
+
+
+def autoscaler(cell: Cell) -> Json:
+    """An HPA as `kubectl autoscale` makes it, for the run itself."""
+    name = cell.mode.lower()
+    target = {"type": "Utilization", "averageUtilization": CPU_TARGET}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": f"{name}-cpu"},
+        "spec": {
+            "scaleTargetRef": {
+                "apiVersion": "watercolour.dev/v1alpha1",
+                "kind": "WatercolourRun",
+                "name": name,
+            },
+            "minReplicas": max(1, cell.min),
+            "maxReplicas": cell.max,
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        },
+    }
+
+
+def measure(found: Cluster, cell: Cell) -> Outcome:
+    """Make the run, play the trace, take the run away."""
+    name = cell.mode.lower()
+
+    def kubectl(*words: str, stdin: str = "") -> str:
+        return run.kubectl(found, *words, "-n", NAMESPACE, stdin=stdin).decode()
+
+    def remove() -> None:
+        kubectl("delete", "hpa", "--all", "--wait=false")
+        kubectl("delete", "wcr", name, "--ignore-not-found", "--timeout=600s")
+        kubectl("wait", "pod", "--all", "--for=delete", "--timeout=600s")
+
+    remove()
+    spec = specification(cell, images.wanted()["operator"])
+    kubectl("apply", "-f", "-", stdin=json.dumps(spec))
+    try:
+        _until(f"{name}'s environment", lambda: _begun(kubectl, name))
+        if cell.mode == "HPA":
+            kubectl("apply", "-f", "-", stdin=json.dumps(autoscaler(cell)))
+            _until("the HPA", lambda: _is(kubectl, "hpa", f"{name}-cpu", "ScalingActive"))
+        if cell.mode == "KEDA":
+            _until("KEDA", lambda: _is(kubectl, "scaledobject", f"{name}-renderers", "Ready"))
+        forward = ["-n", NAMESPACE, "port-forward", f"deployment/{name}-env", ":8000"]
+        with _served(found, *forward) as env, _served(found, "proxy", "--port=0") as server:
+            return asyncio.run(play(cell, env, server))
+    finally:
+        remove()
+
+
+async def play(cell: Cell, env: str, server: str) -> Outcome:
+    """Send a trace's sketches when they are due, and look at the pods meanwhile.
+
+    Args:
+        cell: the trace and its run.
+        env: base URL of the run's environment.
+        server: base URL of the cluster's API.
+    """
+    pods, bursts, rollouts = Pods(), cell.arrivals(), list[Rollout]()
+    took, started = list[float](), 0.0
+    with EnvClient(env, sessions=64, timeout_s=3600) as client:
+        async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
+            looking = asyncio.create_task(_look(http, server, cell, pods))
+
+            async def paint(number: int, due: float) -> Rollout:
+                await asyncio.sleep(due - time.time())
+                source = f"```javascript\n{sketch(number, cell.shapes)}\n```"
+                return await client.evaluate(
+                    source, subject="a red poppy", seed=number, return_image=False
+                )
+
+            begin = time.time()
+            for at, offsets in bursts:
+                due = max(begin + cell.announce + at, time.time())
+                if cell.announce:
+                    await asyncio.sleep(due - cell.announce - time.time())
+                    await client.announce(len(offsets), until=due + cell.announce)
+                await asyncio.sleep(due - time.time())
+                started, first = time.time(), len(rollouts)
+                rollouts += await asyncio.gather(
+                    *(paint(first + n, started + offset) for n, offset in enumerate(offsets))
+                )
+                took.append(time.time() - started)
+                _say(f"{cell.mode}: burst {len(took)} of {len(bursts)} took {took[-1]:.1f} s")
+            apart = cell.gap if cell.gap is not None else _apart(bursts)
+            await asyncio.sleep(started + apart - cell.announce - time.time())
+            end = time.time()
+            looking.cancel()
+            metrics = (await http.get(f"{env}/metrics")).text
+    waits = sorted(one.timings["queue"] for one in rollouts if "queue" in one.timings)
+    lost = LOST.search(metrics)
+    return Outcome(
+        burst_seconds=round(fmean(took), 1),
+        p95_wait_seconds=round(waits[math.ceil(0.95 * len(waits)) - 1], 1) if waits else None,
+        pod_seconds=round(pods.seconds(begin, end) / len(took), 1),
+        most_pods=pods.most,
+        busy_kills=round(float(lost[1])) if lost else 0,
+        unpainted=sum("render" not in one.timings for one in rollouts),
+        forced=sum(bool(life.code) for life in pods.lives.values()),
+        burst_each=tuple(round(each, 1) for each in took),
+        load=os.getloadavg()[0],
+    )
+
+
+async def _look(http: httpx.AsyncClient, server: str, cell: Cell, pods: Pods) -> None:
+    selector = f"watercolour.dev/run={cell.mode.lower()},watercolour.dev/component=renderers"
+    url = f"{server}/api/v1/namespaces/{NAMESPACE}/pods"
+    while True:
+        answer = await http.get(url, params={"labelSelector": selector})
+        pods.see(answer.raise_for_status().json()["items"], time.time())
+        await asyncio.sleep(LOOK_EVERY)
+
+
+def _apart(bursts: Sequence[tuple[float, list[float]]]) -> float:
+    return (bursts[-1][0] - bursts[0][0]) / (len(bursts) - 1) if len(bursts) > 1 else 0.0
+
+
+def _seconds(stamp: str | None) -> float | None:
+    return None if stamp is None else datetime.fromisoformat(stamp).timestamp()
+
+
+def _say(text: str) -> None:
+    print(f"scaling: {text}", file=sys.stderr, flush=True)
+
+
+def _is(kubectl: Any, kind: str, name: str, condition: str) -> bool:
+    """Whether an object is there and a condition of it true."""
+    path = f'{{.status.conditions[?(@.type=="{condition}")].status}}'
+    words = ["get", kind, name, "--ignore-not-found", "-o", f"jsonpath={path}"]
+    return kubectl(*words) == "True"
+
+
+def _begun(kubectl: Any, name: str) -> bool:
+    """Whether a run's environment is ready. Raises RuntimeError with why it never will be."""
+    status = json.loads(kubectl("get", "wcr", name, "-o", "json")).get("status", {})
+    conditions = {each["type"]: each for each in status.get("conditions", ())}
+    if conditions.get("Progressing", {}).get("reason") == "InvalidSpec":
+        # Mostly images that are older than the chart.
+        raise RuntimeError(conditions["Progressing"]["message"])
+    return conditions.get("EnvReady", {}).get("status") == "True"
+
+
+def _until(what: str, holds: Any) -> None:
+    give_up = time.monotonic() + START_WITHIN
+    while not holds():
+        if time.monotonic() > give_up:
+            raise RuntimeError(f"{what} is not ready after {START_WITHIN:.0f} s")
+        time.sleep(2)
+
+
+@contextmanager
+def _served(found: Cluster, *words: str) -> Iterator[str]:
+    """The base URL at which a kubectl that goes on running serves."""
+    environment = os.environ | {"KUBECONFIG": str(found.kubeconfig)}
+    command = [str(found.kubectl), *words]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as serving:
+        try:
+            assert serving.stdout is not None
+            line = serving.stdout.readline()
+            place = re.search(r"127\.0\.0\.1:\d+", line)
+            if place is None:
+                raise RuntimeError(f"kubectl {' '.join(words)} does not serve: {line}")
+            yield f"http://{place[0]}"
+        finally:
+            serving.terminate()
+
+
+def cells(options: argparse.Namespace) -> list[Cell]:
+    """What is asked for, by trace, gap and mode."""
+    found: list[Cell] = []
+    for trace in options.trace or TRACES:
+        # A recorded trace has its own times, unless a gap is asked for.
+        gaps = options.gap or ((None,) if trace == "fast" else GAPS)
+        bursts = min(options.bursts, load(trace).bursts)
+        for gap in gaps:
+            for mode in options.mode or MODES:
+                pods = (options.max, options.cpu, options.shapes, options.min)
+                found.append(Cell(trace, gap, bursts, mode, *pods, options.announce))
+    return found
+
+
+def table(outcomes: dict[Cell, Outcome]) -> str:
+    """For people: a line a cell."""
+    lines = ["trace        gap    mode    done    p95 wait  pod-s/burst  most pods  busy kills"]
+    for cell, one in outcomes.items():
+        gap = "own" if cell.gap is None else f"{cell.gap:.0f} s"
+        wait = "-" if one.p95_wait_seconds is None else f"{one.p95_wait_seconds:.1f} s"
+        lines.append(
+            f"{cell.trace:12} {gap:6} {cell.mode:6} {one.burst_seconds:6.1f} s {wait:>9}"
+            f" {one.pod_seconds:12,.0f} {one.most_pods:10} {one.busy_kills:11}"
+            + (f"  {one.unpainted} unpainted" if one.unpainted else "")
+        )
+    return "\n".join(lines)
+
+
+def summary(outcomes: dict[Cell, Outcome]) -> Json:
+    """The line of JSON: pod-seconds of the last trace and gap, ours and the cheaper rival's."""
+    last = list(outcomes)[-1]
+    same = {
+        c.mode: one for c, one in outcomes.items() if (c.trace, c.gap) == (last.trace, last.gap)
+    }
+    ours = same.get("Queue")
+    rivals = {mode: one.pod_seconds for mode, one in same.items() if mode != "Queue"}
+    rival = min(rivals, key=lambda mode: rivals[mode]) if rivals else None
+    theirs = None if rival is None else rivals[rival]
+    return {
+        "bench": "scaling_node",
+        "ours": ours and ours.pod_seconds,
+        "theirs": theirs,
+        "ratio": round(theirs / ours.pod_seconds, 2) if ours and theirs is not None else None,
+        "unit": "pod-seconds a burst",
+        "n": last.bursts,
+        "conditions": {
+            "trace": last.trace,
+            "gap": last.gap,
+            "theirs": rival,
+            "cores": os.cpu_count(),
+            "cells": [asdict(cell) | asdict(one) for cell, one in outcomes.items()],
+        },
+    }
+
+
+def main() -> int:
+    """Measure what is missing, print the table and the last line; 1 if our rule killed a render."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--trace", action="append", help=f"of {', '.join(shipped())}; repeatable")
+    parser.add_argument("--gap", action="append", type=float, help="seconds; repeatable")
+    parser.add_argument("--bursts", type=int, default=4, help="at most so many (default: 4)")
+    parser.add_argument("--mode", action="append", choices=MODES, help="repeatable")
+    parser.add_argument("--min", type=int, default=0, help="least renderers (default: 0)")
+    parser.add_argument("--max", type=int, default=8, help="most renderers (default: 8)")
+    parser.add_argument("--cpu", type=float, default=0.2, help="cores of one (default: 0.2)")
+    parser.add_argument("--shapes", type=int, default=5, help="of a sketch (default: 5)")
+    parser.add_argument(
+        "--announce", type=float, default=0.0, help="seconds ahead of a burst (default: never)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
+    options = parser.parse_args()
+    wanted = cells(options)
+    path = binaries.cache().parent / "bench" / "scaling_node.json"
+    kept: dict[str, Json] = json.loads(path.read_text()) if path.exists() else {}
+    missing = [cell for cell in wanted if options.fresh or cell.key not in kept]
+    if missing:
+        was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+        try:
+            found = cluster.up(_say)
+            if found.place:
+                images.bring(found.place, _say, ("operator", "env", "renderer"))
+            run.install(found, _say)
+            run.namespace(found, NAMESPACE)
+            modes = {cell.mode for cell in missing}
+            autoscalers.install(found, [NEEDS[mode] for mode in NEEDS if mode in modes], _say)
+            for cell in missing:
+                _say(f"measuring {cell}")
+                kept[cell.key] = asdict(measure(found, cell))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(kept, indent=1) + "\n")
+        finally:
+            if not was_up:
+                host.end()
+    outcomes = {cell: Outcome(**kept[cell.key]) for cell in wanted}
+    print(table(outcomes))
+    print(json.dumps(summary(outcomes)))
+    return int(any(one.busy_kills for c, one in outcomes.items() if c.mode == "Queue"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What bench/scaling_node.py counts, without a node."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from bench import scaling_node
+from bench.scaling_node import LOST, Cell, Outcome, Pods, autoscaler, specification, summary
+
+from watercolour.api.spec import WatercolourRun
+
+CELL = Cell("published-8", 60.0, 2, "Queue", 8, 0.2, 5)
+OUTCOME = Outcome(10.0, 2.0, 100.0, 8, 0, 0, 0, (10.0, 10.0), 1.0)
+
+
+def pod(uid: str, start: str | None, ended: str | None = None, code: int = 0) -> dict[str, Any]:
+    """A pod as the API server shows it, times of a day's first minute."""
+    status: dict[str, Any] = {}
+    if start is not None:
+        status["startTime"] = f"1970-01-01T00:00:{start}Z"
+    if ended is not None:
+        state = {"terminated": {"finishedAt": f"1970-01-01T00:00:{ended}Z", "exitCode": code}}
+        status["containerStatuses"] = [{"state": state}]
+    return {"metadata": {"uid": uid}, "status": status}
+
+
+def test_pod_counts_from_its_start_to_its_own_end() -> None:
+    pods = Pods()
+    pods.see([pod("a", None), pod("b", "05")], 6.0)
+    assert pods.seconds(0.0, 30.0) == 25.0  # the one without a node has not begun
+    pods.see([pod("a", "10"), pod("b", "05", ended="20", code=137)], 22.0)
+    pods.see([pod("a", "10")], 25.0)
+    assert pods.lives["b"].end == 20.0  # not the moment in which it was missed
+    assert pods.lives["b"].code == 137
+    assert pods.seconds(0.0, 30.0) == 15.0 + 20.0
+    assert pods.seconds(12.0, 18.0) == 12.0  # what lies outside costs nothing
+    assert pods.most == 2
+
+
+def test_pod_that_vanished_ended_when_it_was_missed() -> None:
+    pods = Pods()
+    pods.see([pod("a", "01")], 2.0)
+    pods.see([], 9.0)
+    pods.see([], 20.0)
+    assert pods.seconds(0.0, 30.0) == 8.0
+
+
+def test_gap_takes_the_place_of_a_traces_own_times() -> None:
+    begins, offsets = zip(*CELL.arrivals(), strict=True)
+    assert begins == (0.0, 60.0)
+    assert offsets == ([0.0] * 8, [0.0] * 8)
+    own = Cell("published-8", None, 3, "Queue", 8, 0.2, 5)
+    assert [begin for begin, _ in own.arrivals()] == [0.0, 960.0, 1920.0]
+    fast = Cell("fast", None, 2, "Queue", 8, 0.2, 5).arrivals()
+    assert all(each[0] == 0.0 and each == sorted(each) for _, each in fast)
+    assert len(fast[0][1]) == 16
+
+
+@pytest.mark.parametrize("mode", ["Queue", "HPA", "KEDA"])
+def test_every_mode_is_a_run_that_the_platform_accepts(mode: str) -> None:
+    cell = Cell("published-8", 60.0, 2, mode, 8, 0.2, 5)
+    made = WatercolourRun.model_validate(specification(cell, "watercolour/operator:1"))
+    scaling = made.spec.renderers.scaling
+    assert scaling.mode == {"HPA": "External"}.get(mode, mode)
+    assert scaling.max == 8
+    assert (made.spec.renderers.replicas is not None) == (mode == "HPA")
+
+
+def test_hpa_asks_for_the_cpu_of_the_run_and_has_its_defaults() -> None:
+    spec = autoscaler(Cell("published-8", 60.0, 2, "HPA", 8, 0.2, 5))["spec"]
+    assert spec["scaleTargetRef"]["name"] == "hpa"
+    assert spec["metrics"][0]["resource"]["name"] == "cpu"
+    assert "behavior" not in spec
+
+
+def test_lost_renders_are_those_that_a_renderer_did_not_answer() -> None:
+    text = (
+        "# HELP watercolour_render_attempts_total Renders\n"
+        'watercolour_render_attempts_total{outcome="busy"} 7.0\n'
+        'watercolour_render_attempts_total{outcome="infrastructure"} 2.0\n'
+    )
+    found = LOST.search(text)
+    assert found is not None
+    assert float(found[1]) == 2.0
+
+
+def test_last_line_compares_with_the_cheaper_rival_and_none_is_not_0() -> None:
+    rivals = {"HPA": 300.0, "KEDA": 200.0}
+    alone = {CELL: OUTCOME}
+    line = summary(alone)
+    assert (line["ours"], line["theirs"], line["ratio"]) == (100.0, None, None)
+    for mode, cost in rivals.items():
+        cell = Cell("published-8", 60.0, 2, mode, 8, 0.2, 5)
+        alone[cell] = Outcome(20.0, 2.0, cost, 8, 0, 0, 0, (20.0, 20.0), 1.0)
+    line = summary(alone)
+    assert (line["ours"], line["theirs"], line["ratio"]) == (100.0, 200.0, 2.0)
+    assert line["conditions"]["theirs"] == "KEDA"
+
+
+def test_run_that_is_refused_ends_the_wait_with_its_reason() -> None:
+    def answering(*conditions: dict[str, str]) -> bool:
+        run = json.dumps({"status": {"conditions": conditions}} if conditions else {})
+        return scaling_node._begun(lambda *_: run, "queue")  # pyright: ignore[reportPrivateUsage]
+
+    assert not answering()
+    assert not answering({"type": "EnvReady", "status": "False", "reason": "PodStarting"})
+    assert answering({"type": "EnvReady", "status": "True", "reason": "Ready"})
+    refused = {"type": "Progressing", "status": "False", "reason": "InvalidSpec"}
+    with pytest.raises(RuntimeError, match="no such field"):
+        answering({**refused, "message": "spec.trainer.x: no such field."})
