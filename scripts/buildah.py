@@ -22,6 +22,8 @@ from pathlib import Path
 #: The time of every file in a layer, and of every image: SOURCE_DATE_EPOCH, or the first of 2026.
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "1767225600"))
 
+INSTALL = Path(__file__).with_name("debian.sh")
+
 SUITE = "bookworm"
 #: Besides what Debian calls required, and apt.
 PACKAGES = ("ca-certificates", "python3", "usr-is-merged")
@@ -239,10 +241,8 @@ def program(name: str) -> str:
         Failed: it is missing.
     """
     if shutil.which(name) is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-qy", "--no-install-recommends", name]
-        for step in (["apt-get", "update", "-q"], install):
-            subprocess.run(step, env=environment, capture_output=True, check=False)
+        install = [str(INSTALL), "--no-install-recommends", name]
+        subprocess.run(install, capture_output=True, check=False)
     found = shutil.which(name)
     if found is None:
         raise Failed(f"{name} is missing. Install it with:  sudo apt-get install {name}")

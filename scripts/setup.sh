@@ -40,7 +40,7 @@ environment .venv locks/main.txt "trainer, environment and scorer (PyTorch: abou
 if ! command -v chromium >/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         say "installing Chromium"
-        { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy chromium; } >/dev/null 2>&1 ||
+        scripts/debian.sh chromium >/dev/null 2>&1 ||
             missing "Chromium" "apt-get install chromium"
     else
         missing "Chromium" "sudo apt-get install chromium"

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[1] / "binaries"
+INSTALL = Path(__file__).resolve().parents[3] / "scripts" / "debian.sh"
 KUBERNETES = "v1.34.4"
 KWOK = "v0.8.0"
 METRICS_SERVER = "v0.8.0"
@@ -190,11 +191,9 @@ def debian(*programs: str) -> dict[str, Path]:
     """
     missing = [program for program in programs if _found(program) is None]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         packages = [PACKAGES[program] for program in missing]
-        install = ["apt-get", "install", "-qy", "--no-install-recommends", *packages]
-        for step in (["apt-get", "update", "-q"], install):
-            subprocess.run(step, env=environment, capture_output=True, check=False)
+        install = [str(INSTALL), "--no-install-recommends", *packages]
+        subprocess.run(install, capture_output=True, check=False)
     found = {program: _found(program) for program in programs}
     if missing := [PACKAGES[program] for program, path in found.items() if path is None]:
         raise BinariesMissing(
