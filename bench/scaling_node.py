@@ -6,14 +6,16 @@ is a trace, a gap and a mode, and has a run of its own with real renderers, each
 a core so that their number matters on two. The run's trainer is idle: the bench sends the sketches.
 
     Queue  the operator follows the run's queue, as by default
-    HPA    autoscaling/v2 with its defaults and a CPU target of 80 % on the run's scale
-           (scaling.mode External); it keeps one pod at least. The operator still drains pods.
+    HPA    autoscaling/v2 with its defaults and a CPU target of 80 % of a renderer's cores on the
+           run's scale (scaling.mode External); it keeps one pod at least. The operator drains pods.
     KEDA   the ScaledObject that the operator makes (scaling.mode KEDA)
 
 `done` is from a burst's first sketch to its last painting, `p95 wait` how long a sketch waited for
 a renderer, `pod-s` from pods' own start to their end between the first burst and one gap after the
 last one began; each but the wait is a mean over bursts. A burst begins a gap after the one before
 began, or when that is done. `busy kills` are renders that the environment lost with their renderer.
+Cells whose bursts are 300 s or more apart share the node: their bursts begin in turn in the gap,
+and `beside` tells for how many of a cell's seconds of painting another one painted too.
 What was measured is kept in ~/.cache/watercolour/bench; `--fresh` measures anew.
 
     .venv/bin/python bench/scaling_node.py [--trace published-8] [--gap 60] [--mode HPA]
@@ -30,10 +32,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -60,6 +63,7 @@ NEEDS = {"HPA": "metrics-server", "KEDA": "keda"}
 TRACES, GAPS = ("published-8", "burst-64", "fast"), (60.0, 300.0, 900.0)
 CPU_TARGET = 80  # per cent of the request: what `kubectl autoscale` takes when it is not told
 IDLE_SECONDS = 60.0  # scaling.idleSeconds, the default
+SHARED_GAP = 300.0  # seconds between bursts from which on several cells have room in between
 START_WITHIN = 900.0  # seconds for a run's environment and an autoscaler's first look
 LOOK_EVERY = 1.0  # seconds between two looks at the pods
 LOST = re.compile(r'^watercolour_render_attempts_total\{outcome="infrastructure"\} (\S+)$', re.M)
@@ -108,6 +112,11 @@ class Cell:
     announce: float = 0.0
 
     @property
+    def name(self) -> str:
+        """Its run's."""
+        return f"{self.mode}-{self.trace}".lower()
+
+    @property
     def key(self) -> str:
         """Its name in the file of what was measured."""
         return json.dumps(asdict(self), sort_keys=True)
@@ -140,7 +149,8 @@ class Outcome:
     unpainted: int
     forced: int
     burst_each: tuple[float, ...]
-    load: float
+    #: Seconds of those in which another cell painted as well.
+    beside_seconds: float
 
 
 @dataclass
@@ -185,13 +195,13 @@ class Pods:
 def specification(cell: Cell, operator: str) -> Json:
     """The run: real environment and renderers, an idle trainer, terms that need no scorer."""
     few = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
-    cpu = f"{round(cell.cpu * 1000)}m"
     renderers: Json = {
         "slots": 1,
         "deadlineSeconds": 120,
+        # The renderers of all cells that share the node have to find room on it.
         "resources": {
-            "requests": {"cpu": cpu, "memory": "512Mi"},
-            "limits": {"cpu": cpu, "memory": "1536Mi"},
+            "requests": {"cpu": "10m", "memory": "64Mi"},
+            "limits": {"cpu": f"{round(cell.cpu * 1000)}m", "memory": "1536Mi"},
         },
         "scaling": {
             "mode": "External" if cell.mode == "HPA" else cell.mode,
@@ -206,7 +216,7 @@ def specification(cell: Cell, operator: str) -> Json:
     return {
         "apiVersion": "watercolour.dev/v1alpha1",
         "kind": "WatercolourRun",
-        "metadata": {"name": cell.mode.lower()},
+        "metadata": {"name": cell.name},
         "spec": {
             "recipe": {"name": "painted", "weights": {"gate": 0.5, "pigment": 0.5}},
             "trainer": {"image": operator, "resources": few},
@@ -220,18 +230,20 @@ def specification(cell: Cell, operator: str) -> Json:
 
 
 def autoscaler(cell: Cell) -> Json:
-    """An HPA as `kubectl autoscale` makes it, for the run itself."""
-    name = cell.mode.lower()
-    target = {"type": "Utilization", "averageUtilization": CPU_TARGET}
+    """An HPA as `kubectl autoscale` makes it, for the run itself.
+
+    The target is said in cores, because what the renderers request here is not what they have.
+    """
+    target = {"type": "AverageValue", "averageValue": f"{round(cell.cpu * CPU_TARGET * 10)}m"}
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": f"{name}-cpu"},
+        "metadata": {"name": f"{cell.name}-cpu"},
         "spec": {
             "scaleTargetRef": {
                 "apiVersion": "watercolour.dev/v1alpha1",
                 "kind": "WatercolourRun",
-                "name": name,
+                "name": cell.name,
             },
             "minReplicas": max(1, cell.min),
             "maxReplicas": cell.max,
@@ -240,42 +252,80 @@ def autoscaler(cell: Cell) -> Json:
     }
 
 
-def measure(found: Cluster, cell: Cell) -> Outcome:
-    """Make the run, play the trace, take the run away."""
-    name = cell.mode.lower()
+def measure(found: Cluster, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Outcome]]:
+    """Make the runs, play their traces in turn, take the runs away."""
 
     def kubectl(*words: str, stdin: str = "") -> str:
         return run.kubectl(found, *words, "-n", NAMESPACE, stdin=stdin).decode()
 
     def remove() -> None:
         kubectl("delete", "hpa", "--all", "--wait=false")
-        kubectl("delete", "wcr", name, "--ignore-not-found", "--timeout=600s")
+        kubectl("delete", "wcr", "--all", "--timeout=600s")
         kubectl("wait", "pod", "--all", "--for=delete", "--timeout=600s")
 
     remove()
-    spec = specification(cell, images.wanted()["operator"])
-    kubectl("apply", "-f", "-", stdin=json.dumps(spec))
+    operator = images.wanted()["operator"]
     try:
-        _until(f"{name}'s environment", lambda: _begun(kubectl, name))
-        if cell.mode == "HPA":
-            kubectl("apply", "-f", "-", stdin=json.dumps(autoscaler(cell)))
-            _until("the HPA", lambda: _is(kubectl, "hpa", f"{name}-cpu", "ScalingActive"))
-        if cell.mode == "KEDA":
-            _until("KEDA", lambda: _is(kubectl, "scaledobject", f"{name}-renderers", "Ready"))
-        forward = ["-n", NAMESPACE, "port-forward", f"deployment/{name}-env", ":8000"]
-        with _served(found, *forward) as env, _served(found, "proxy", "--port=0") as server:
-            return asyncio.run(play(cell, env, server))
+        for cell in cells:
+            kubectl("apply", "-f", "-", stdin=json.dumps(specification(cell, operator)))
+        for cell in cells:
+            name = cell.name
+            _until(f"{name}'s environment", partial(_begun, kubectl, name))
+            if cell.mode == "HPA":
+                kubectl("apply", "-f", "-", stdin=json.dumps(autoscaler(cell)))
+                _until("the HPA", partial(_is, kubectl, "hpa", f"{name}-cpu", "ScalingActive"))
+            if cell.mode == "KEDA":
+                scaled = f"{name}-renderers"
+                _until("KEDA", partial(_is, kubectl, "scaledobject", scaled, "Ready"))
+        with ExitStack() as served:
+            server = served.enter_context(_served(found, "proxy", "--port=0"))
+            envs = [served.enter_context(_served(found, *_forward(cell))) for cell in cells]
+            yield from zip(cells, asyncio.run(play_all(cells, envs, server)), strict=True)
     finally:
         remove()
 
 
-async def play(cell: Cell, env: str, server: str) -> Outcome:
+def _forward(cell: Cell) -> tuple[str, ...]:
+    return ("-n", NAMESPACE, "port-forward", f"deployment/{cell.name}-env", ":8000")
+
+
+async def play_all(cells: Sequence[Cell], envs: Sequence[str], server: str) -> list[Outcome]:
+    """Play several cells' traces, each a part of the gap after the one before."""
+    painting: dict[str, list[tuple[float, float]]] = {cell.name: [] for cell in cells}
+
+    async def later(number: int, cell: Cell) -> Outcome:
+        await asyncio.sleep(number * (cell.gap or 0.0) / len(cells))
+        return await play(cell, envs[number], server, painting[cell.name])
+
+    outcomes = await asyncio.gather(*(later(*each) for each in enumerate(cells)))
+    return [
+        replace(one, beside_seconds=round(beside(cell.name, painting), 1))
+        for cell, one in zip(cells, outcomes, strict=True)
+    ]
+
+
+def beside(name: str, painting: Mapping[str, Sequence[tuple[float, float]]]) -> float:
+    """Seconds of a cell's bursts in which a burst of another went on too; pure."""
+    others = sorted(span for other, spans in painting.items() if other != name for span in spans)
+    seconds = 0.0
+    for begin, end in painting[name]:
+        counted = begin  # until here, whatever others overlap each other
+        for start, stop in others:
+            start, stop = max(start, counted), min(stop, end)
+            if start < stop:
+                seconds += stop - start
+                counted = stop
+    return seconds
+
+
+async def play(cell: Cell, env: str, server: str, painting: list[tuple[float, float]]) -> Outcome:
     """Send a trace's sketches when they are due, and look at the pods meanwhile.
 
     Args:
         cell: the trace and its run.
         env: base URL of the run's environment.
         server: base URL of the cluster's API.
+        painting: takes the begin and end of each burst, in seconds since 1970.
     """
     pods, bursts, rollouts = Pods(), cell.arrivals(), list[Rollout]()
     took, started = list[float](), 0.0
@@ -301,8 +351,9 @@ async def play(cell: Cell, env: str, server: str) -> Outcome:
                 rollouts += await asyncio.gather(
                     *(paint(first + n, started + offset) for n, offset in enumerate(offsets))
                 )
+                painting.append((started, time.time()))
                 took.append(time.time() - started)
-                _say(f"{cell.mode}: burst {len(took)} of {len(bursts)} took {took[-1]:.1f} s")
+                _say(f"{cell.name}: burst {len(took)} of {len(bursts)} took {took[-1]:.1f} s")
             apart = cell.gap if cell.gap is not None else _apart(bursts)
             await asyncio.sleep(started + apart - cell.announce - time.time())
             end = time.time()
@@ -319,12 +370,12 @@ async def play(cell: Cell, env: str, server: str) -> Outcome:
         unpainted=sum("render" not in one.timings for one in rollouts),
         forced=sum(bool(life.code) for life in pods.lives.values()),
         burst_each=tuple(round(each, 1) for each in took),
-        load=os.getloadavg()[0],
+        beside_seconds=0.0,
     )
 
 
 async def _look(http: httpx.AsyncClient, server: str, cell: Cell, pods: Pods) -> None:
-    selector = f"watercolour.dev/run={cell.mode.lower()},watercolour.dev/component=renderers"
+    selector = f"watercolour.dev/run={cell.name},watercolour.dev/component=renderers"
     url = f"{server}/api/v1/namespaces/{NAMESPACE}/pods"
     while True:
         answer = await http.get(url, params={"labelSelector": selector})
@@ -400,15 +451,28 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     return found
 
 
+def shared(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells that are measured at once: those of one gap that leaves room, others alone."""
+    groups: dict[object, list[Cell]] = {}
+    for number, cell in enumerate(cells):
+        room = cell.gap is not None and cell.gap >= SHARED_GAP
+        groups.setdefault(cell.gap if room else ("alone", number), []).append(cell)
+    return list(groups.values())
+
+
 def table(outcomes: dict[Cell, Outcome]) -> str:
     """For people: a line a cell."""
-    lines = ["trace        gap    mode    done    p95 wait  pod-s/burst  most pods  busy kills"]
+    head = (
+        "trace        gap    mode    done    p95 wait  pod-s/burst  most pods  busy kills  beside"
+    )
+    lines = [head]
     for cell, one in outcomes.items():
         gap = "own" if cell.gap is None else f"{cell.gap:.0f} s"
         wait = "-" if one.p95_wait_seconds is None else f"{one.p95_wait_seconds:.1f} s"
         lines.append(
             f"{cell.trace:12} {gap:6} {cell.mode:6} {one.burst_seconds:6.1f} s {wait:>9}"
             f" {one.pod_seconds:12,.0f} {one.most_pods:10} {one.busy_kills:11}"
+            f" {one.beside_seconds:5.0f} s"
             + (f"  {one.unpainted} unpainted" if one.unpainted else "")
         )
     return "\n".join(lines)
@@ -471,10 +535,11 @@ def main() -> int:
             run.namespace(found, NAMESPACE)
             modes = {cell.mode for cell in missing}
             autoscalers.install(found, [NEEDS[mode] for mode in NEEDS if mode in modes], _say)
-            for cell in missing:
-                _say(f"measuring {cell}")
-                kept[cell.key] = asdict(measure(found, cell))
-                path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for several in shared(missing):
+                _say(f"measuring {', '.join(f'{cell.name} {cell.gap}' for cell in several)}")
+                for cell, outcome in measure(found, several):
+                    kept[cell.key] = asdict(outcome)
                 path.write_text(json.dumps(kept, indent=1) + "\n")
         finally:
             if not was_up:

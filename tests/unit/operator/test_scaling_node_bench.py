@@ -7,12 +7,22 @@ from typing import Any
 
 import pytest
 from bench import scaling_node
-from bench.scaling_node import LOST, Cell, Outcome, Pods, autoscaler, specification, summary
+from bench.scaling_node import (
+    LOST,
+    Cell,
+    Outcome,
+    Pods,
+    autoscaler,
+    beside,
+    shared,
+    specification,
+    summary,
+)
 
 from watercolour.api.spec import WatercolourRun
 
 CELL = Cell("published-8", 60.0, 2, "Queue", 8, 0.2, 5)
-OUTCOME = Outcome(10.0, 2.0, 100.0, 8, 0, 0, 0, (10.0, 10.0), 1.0)
+OUTCOME = Outcome(10.0, 2.0, 100.0, 8, 0, 0, 0, (10.0, 10.0), 0.0)
 
 
 def pod(uid: str, start: str | None, ended: str | None = None, code: int = 0) -> dict[str, Any]:
@@ -69,9 +79,15 @@ def test_every_mode_is_a_run_that_the_platform_accepts(mode: str) -> None:
 
 
 def test_hpa_asks_for_the_cpu_of_the_run_and_has_its_defaults() -> None:
-    spec = autoscaler(Cell("published-8", 60.0, 2, "HPA", 8, 0.2, 5))["spec"]
-    assert spec["scaleTargetRef"]["name"] == "hpa"
-    assert spec["metrics"][0]["resource"]["name"] == "cpu"
+    cell = Cell("published-8", 60.0, 2, "HPA", 8, 0.2, 5)
+    spec = autoscaler(cell)["spec"]
+    made = specification(cell, "watercolour/operator:1")
+    assert spec["scaleTargetRef"]["name"] == made["metadata"]["name"] == "hpa-published-8"
+    resource = spec["metrics"][0]["resource"]
+    assert resource["name"] == "cpu"
+    # 80 % of what a renderer may use.
+    assert resource["target"]["averageValue"] == "160m"
+    assert made["spec"]["renderers"]["resources"]["limits"]["cpu"] == "200m"
     assert "behavior" not in spec
 
 
@@ -86,6 +102,24 @@ def test_lost_renders_are_those_that_a_renderer_did_not_answer() -> None:
     assert float(found[1]) == 2.0
 
 
+def test_cells_share_the_node_where_their_gap_leaves_room() -> None:
+    def of(gap: float | None, mode: str = "Queue", trace: str = "published-8") -> Cell:
+        return Cell(trace, gap, 2, mode, 8, 0.2, 5)
+
+    cells = [of(60.0), of(60.0, "HPA"), of(300.0), of(300.0, "HPA"), of(None), of(300.0, "KEDA")]
+    alone, other, room, own = shared(cells)
+    assert (alone, other, own) == ([cells[0]], [cells[1]], [cells[4]])
+    assert room == [cells[2], cells[3], cells[5]]
+
+
+def test_seconds_beside_another_cell_count_once() -> None:
+    spans = {"a": [(0.0, 10.0), (50.0, 60.0)], "b": [(5.0, 8.0)], "c": [(6.0, 12.0), (80.0, 90.0)]}
+    assert beside("a", spans) == 5.0
+    assert beside("b", spans) == 3.0
+    assert beside("c", spans) == 4.0
+    assert beside("a", {"a": [(0.0, 10.0)]}) == 0.0
+
+
 def test_last_line_compares_with_the_cheaper_rival_and_none_is_not_0() -> None:
     rivals = {"HPA": 300.0, "KEDA": 200.0}
     alone = {CELL: OUTCOME}
@@ -93,7 +127,7 @@ def test_last_line_compares_with_the_cheaper_rival_and_none_is_not_0() -> None:
     assert (line["ours"], line["theirs"], line["ratio"]) == (100.0, None, None)
     for mode, cost in rivals.items():
         cell = Cell("published-8", 60.0, 2, mode, 8, 0.2, 5)
-        alone[cell] = Outcome(20.0, 2.0, cost, 8, 0, 0, 0, (20.0, 20.0), 1.0)
+        alone[cell] = Outcome(20.0, 2.0, cost, 8, 0, 0, 0, (20.0, 20.0), 0.0)
     line = summary(alone)
     assert (line["ours"], line["theirs"], line["ratio"]) == (100.0, 200.0, 2.0)
     assert line["conditions"]["theirs"] == "KEDA"
