@@ -1,0 +1,264 @@
+"""What two GPUs save when they hold the base model in parts (spec.trainer.fsdp), and what it costs.
+
+A policy of Qwen3-4B's shape with random weights trains by our own trainer, started as a run starts
+it: by two processes that hold the base whole each, then by two that hold it in parts. Both get the
+same completions, drawn by chance and served as vLLM serves them, and the same rewards, so that both
+have to end with the same adapter; the bench fails if they do not. The last line compares the peak
+memory of one GPU. Needs two GPUs.
+
+    python bench/fsdp_h200.py [--steps 4] [--tokens 1024] [--tiny]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import random
+import sys
+import tempfile
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from step_h200 import Answers
+from torch.distributed.tensor import DTensor
+from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
+
+from watercolour.api import dump, load
+from watercolour.api.spec import WatercolourRun
+from watercolour.train import checkpoint, launch, policy, ranks, session
+from watercolour.train.progress import Progress
+
+SELF = (sys.executable, str(Path(__file__).resolve()))
+ROLLOUTS, PROCESSES = 8, 2
+#: Qwen3-4B's, from its published configuration; the vocabulary is our small tokenizer's.
+SHAPE: dict[str, Any] = {
+    "hidden_size": 2560,
+    "intermediate_size": 9728,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "max_position_embeddings": 40_960,
+}
+TINY: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 2048,
+}
+#: Largest difference of two adapters, in the norm, over the norm of what training made of one:
+#: sums in another order, rounded to bfloat16, change that much.
+APART = 0.05
+Json = dict[str, Any]
+
+
+def write(folder: Path, *, tiny: bool) -> int:
+    """Write a checkpoint with random weights and its tokenizer; the size of the vocabulary."""
+    tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32" if tiny else "bfloat16",
+        **(TINY if tiny else SHAPE),
+    )
+    with torch.device("cpu" if tiny else "cuda"):
+        model = Qwen3ForCausalLM._from_config(config)  # pyright: ignore[reportPrivateUsage]
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return len(tokenizer)
+
+
+@contextmanager
+def completions(vocabulary: int, tokens: int) -> Generator[str]:
+    """The address of a server that takes adapters and completes each prompt by chance."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply: Json = {}
+            if self.path == "/v1/completions":
+                drawn = random.Random(body["seed"]).choices(range(vocabulary), k=tokens)
+                logs = {"token_logprobs": [-math.log(vocabulary)] * tokens}
+                reply["choices"] = [
+                    {"token_ids": drawn, "logprobs": logs, "finish_reason": "length"}
+                ]
+            raw = json.dumps(reply).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def specification(model: Path, endpoint: str, *, steps: int, tokens: int, fsdp: bool) -> Json:
+    """The run."""
+    return {
+        "apiVersion": "watercolour.dev/v1alpha1",
+        "kind": "WatercolourRun",
+        "metadata": {"name": "parts" if fsdp else "whole"},
+        "spec": {
+            "model": {"id": str(model)},
+            "prompts": {"system": "tiny"},
+            "recipe": {"name": "control"},
+            "trainer": {
+                "processes": PROCESSES,
+                "fsdp": fsdp,
+                "engine": "vllm",
+                "vllm": {"endpoint": endpoint},
+                "steps": steps,
+                "rolloutsPerStep": ROLLOUTS,
+                "groupSize": ROLLOUTS,
+                "learningRate": 1e-4,
+                "warmupSteps": 0,
+                "checkpointEvery": steps,
+                "sampling": {"maxCompletionTokens": tokens, "topP": 1.0, "topK": 0},
+                "guards": {"probes": 0},
+            },
+        },
+    }
+
+
+def child(arguments: list[str]) -> int:
+    """One process of a training; writes down what it held and the most that it used."""
+    parser = argparse.ArgumentParser()
+    for name in ("--spec", "--out"):
+        parser.add_argument(name, type=Path, required=True)
+    args, _ = parser.parse_known_args(arguments)
+    wanted = load.run(args.spec)
+    held: list[int] = []
+    read = policy.load
+
+    def counted(*words: Any, **more: Any) -> policy.Policy:
+        found = read(*words, **more)
+        weights = [w.to_local() if isinstance(w, DTensor) else w for w in found.model.parameters()]
+        held.append(sum(weight.numel() for weight in weights))
+        return found
+
+    policy.load = counted
+    with ranks.joined() as own:
+        shown = Progress("bench", wanted.spec.trainer.steps)
+        env: Any = Answers(seconds=0.0)
+        session.run(wanted, args.out, env, shown, lambda: False, resume=False, ranks=own)
+        used = torch.cuda.max_memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
+        kept = {"weights": held[0], "peak_gib": round(used, 2)}
+        (args.out / f"rank-{own.rank}.json").write_text(json.dumps(kept))
+    return 0
+
+
+def trained(spec: Json, out: Path) -> Json:
+    """Train by two processes; the figures of both.
+
+    Raises:
+        SystemExit: the training failed.
+    """
+    wanted: WatercolourRun = load.from_dict(spec)
+    out.mkdir()
+    (out / "run.yaml").write_text(dump.to_yaml(wanted, full=True))
+    words = ["--spec", str(out / "run.yaml"), "--out", str(out)]
+    if status := launch.run(words, wanted.spec, None, SELF):
+        sys.exit(status)
+    with (out / "metrics.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    ranks_of = [json.loads((out / f"rank-{one}.json").read_text()) for one in range(PROCESSES)]
+    return {
+        "weights": [one["weights"] for one in ranks_of],
+        "peak_gib": max(one["peak_gib"] for one in ranks_of),
+        # The first step loads kernels.
+        "update_s": round(median(float(row["seconds_update"]) for row in rows[1:]), 2),
+        "grad_norm": [float(row["grad_norm"]) for row in rows],
+    }
+
+
+def adapter(out: Path, step: int) -> dict[str, torch.Tensor]:
+    """What a training has made, by name."""
+    folder = out / checkpoint.FOLDER / f"{checkpoint.PREFIX}{step}"
+    return {name: each.float() for name, each in load_file(folder / policy.ADAPTER_FILE).items()}
+
+
+def apart(ours: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> float:
+    """Distance of two adapters' B, which begin at 0, over the norm of the second's."""
+    made = [name for name in theirs if "lora_B" in name]
+    square = sum(float((ours[name] - theirs[name]).square().sum()) for name in made)
+    return math.sqrt(square / sum(float(theirs[name].square().sum()) for name in made))
+
+
+def main() -> None:
+    """Measure, and print two lines and one of JSON."""
+    if "RANK" in os.environ:
+        launch.program(lambda: child(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=1024)
+    parser.add_argument("--tiny", action="store_true", help="try it out on the CPU")
+    args = parser.parse_args()
+    if not args.tiny and torch.cuda.device_count() < PROCESSES:
+        sys.exit(f"fsdp_h200: {torch.cuda.device_count()} GPUs; {PROCESSES} are needed")
+    found: dict[str, Json] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        vocabulary = write(folder / "model", tiny=args.tiny)
+        torch.cuda.empty_cache()
+        with completions(vocabulary, args.tokens) as endpoint:
+            for name in ("whole", "parts"):
+                sizes = {"steps": args.steps, "tokens": args.tokens, "fsdp": name == "parts"}
+                spec = specification(folder / "model", endpoint, **sizes)
+                found[name] = trained(spec, folder / name)
+                print(f"{name}: {json.dumps(found[name])}", flush=True)
+        distance = apart(
+            adapter(folder / "parts", args.steps), adapter(folder / "whole", args.steps)
+        )
+    whole, parts = found["whole"], found["parts"]
+    if sum(parts["weights"]) != whole["weights"][0]:
+        sys.exit("fsdp_h200: the parts are not the whole")
+    if distance > APART:
+        sys.exit(f"fsdp_h200: the adapters are {distance:.3f} of what training made apart")
+    memory = "peak_gib" if not args.tiny else "weights"
+    ours, theirs = (max(one["weights"]) if args.tiny else one[memory] for one in (parts, whole))
+    print(
+        json.dumps(
+            {
+                "bench": "fsdp_h200",
+                "ours": ours,
+                "theirs": theirs,
+                "ratio": round(theirs / ours, 2),
+                "unit": "weights" if args.tiny else "GiB on one GPU",
+                "n": args.steps - 1,
+                "conditions": {
+                    "update_ratio": round(parts["update_s"] / max(whole["update_s"], 0.01), 2),
+                    "adapters_apart": round(distance, 5),
+                    "tokens": args.tokens,
+                },
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
