@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -154,4 +155,11 @@ def _versions(rollouts: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     said: dict[str, str] = {}
     for line in rollouts:
         said |= line["versions"]
-    return {**said, **{name: version(name) for name in LIBRARIES}}
+    return {**said, **dict(_installed())}
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    for name in LIBRARIES:
+        # On a path of sources a library works without saying its version: no reason to lose a run.
+        with suppress(PackageNotFoundError):
+            yield name, version(name)

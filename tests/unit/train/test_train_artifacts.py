@@ -223,3 +223,13 @@ def test_the_summary_counts_phantom_zeros_and_names_the_best_rollout(tmp_path: P
         peak_memory_mib best_rollout versions pigment_share_first_fifth
         pigment_share_last_fifth pigment_share_by_subject"""
     assert set(needed.split()) <= set(found)
+
+
+def test_library_that_does_not_say_its_version_costs_no_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "LIBRARIES", ("torch", "not-a-distribution"))
+    files = Artifacts(tmp_path)
+    files.add_row(row(0))
+    found: dict[str, Any] = summary.summarise(tmp_path, files.rows, {})
+    assert set(found["versions"]) == {"torch"}
