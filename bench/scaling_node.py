@@ -168,6 +168,8 @@ class Pods:
 
     lives: dict[str, Life] = field(default_factory=dict[str, Life])
     most: int = 0
+    alive: int = 0
+    ready: int = 0
 
     def see(self, listed: Sequence[Json], now: float) -> None:
         """Take in a list of pods; one that is missing has ended."""
@@ -181,7 +183,19 @@ class Pods:
         for uid, life in self.lives.items():
             if uid not in there and life.end is None:
                 life.end = now
-        self.most = max(self.most, sum(life.end is None for life in self.lives.values()))
+        self.alive = sum(life.end is None for life in self.lives.values())
+        self.most = max(self.most, self.alive)
+        self.ready = sum(
+            {"type": "Ready", "status": "True"}.items() <= condition.items()
+            for pod in listed
+            if "deletionTimestamp" not in pod["metadata"]
+            for condition in pod["status"].get("conditions", ())
+        )
+
+    @property
+    def forced(self) -> int:
+        """Pods that did not end by themselves."""
+        return sum(bool(life.code) for life in self.lives.values())
 
     def seconds(self, begin: float, end: float) -> float:
         """Pod-seconds between two moments; a pod that has not started has none."""
@@ -270,23 +284,26 @@ def measure(found: Cluster, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Outco
             kubectl("apply", "-f", "-", stdin=json.dumps(specification(cell, operator)))
         for cell in cells:
             name = cell.name
-            _until(f"{name}'s environment", partial(_begun, kubectl, name))
+            until(f"{name}'s environment", partial(begun, kubectl, name))
             if cell.mode == "HPA":
                 kubectl("apply", "-f", "-", stdin=json.dumps(autoscaler(cell)))
-                _until("the HPA", partial(_is, kubectl, "hpa", f"{name}-cpu", "ScalingActive"))
+                until("the HPA", partial(_is, kubectl, "hpa", f"{name}-cpu", "ScalingActive"))
             if cell.mode == "KEDA":
                 scaled = f"{name}-renderers"
-                _until("KEDA", partial(_is, kubectl, "scaledobject", scaled, "Ready"))
-        with ExitStack() as served:
-            server = served.enter_context(_served(found, "proxy", "--port=0"))
-            envs = [served.enter_context(_served(found, *_forward(cell))) for cell in cells]
+                until("KEDA", partial(_is, kubectl, "scaledobject", scaled, "Ready"))
+        with ExitStack() as ends:
+            server = ends.enter_context(served(found, "proxy", "--port=0"))
+            envs = [
+                ends.enter_context(served(found, *forward(NAMESPACE, cell.name))) for cell in cells
+            ]
             yield from zip(cells, asyncio.run(play_all(cells, envs, server)), strict=True)
     finally:
         remove()
 
 
-def _forward(cell: Cell) -> tuple[str, ...]:
-    return ("-n", NAMESPACE, "port-forward", f"deployment/{cell.name}-env", ":8000")
+def forward(namespace: str, name: str) -> tuple[str, ...]:
+    """What kubectl is told, to serve a run's environment on this machine."""
+    return ("-n", namespace, "port-forward", f"deployment/{name}-env", ":8000")
 
 
 async def play_all(cells: Sequence[Cell], envs: Sequence[str], server: str) -> list[Outcome]:
@@ -331,7 +348,7 @@ async def play(cell: Cell, env: str, server: str, painting: list[tuple[float, fl
     took, started = list[float](), 0.0
     with EnvClient(env, sessions=64, timeout_s=3600) as client:
         async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
-            looking = asyncio.create_task(_look(http, server, cell, pods))
+            looking = asyncio.create_task(look(http, server, NAMESPACE, cell.name, pods))
 
             async def paint(number: int, due: float) -> Rollout:
                 await asyncio.sleep(due - time.time())
@@ -353,7 +370,7 @@ async def play(cell: Cell, env: str, server: str, painting: list[tuple[float, fl
                 )
                 painting.append((started, time.time()))
                 took.append(time.time() - started)
-                _say(f"{cell.name}: burst {len(took)} of {len(bursts)} took {took[-1]:.1f} s")
+                say(f"{cell.name}: burst {len(took)} of {len(bursts)} took {took[-1]:.1f} s")
             apart = cell.gap if cell.gap is not None else _apart(bursts)
             await asyncio.sleep(started + apart - cell.announce - time.time())
             end = time.time()
@@ -368,15 +385,16 @@ async def play(cell: Cell, env: str, server: str, painting: list[tuple[float, fl
         most_pods=pods.most,
         busy_kills=round(float(lost[1])) if lost else 0,
         unpainted=sum("render" not in one.timings for one in rollouts),
-        forced=sum(bool(life.code) for life in pods.lives.values()),
+        forced=pods.forced,
         burst_each=tuple(round(each, 1) for each in took),
         beside_seconds=0.0,
     )
 
 
-async def _look(http: httpx.AsyncClient, server: str, cell: Cell, pods: Pods) -> None:
-    selector = f"watercolour.dev/run={cell.name},watercolour.dev/component=renderers"
-    url = f"{server}/api/v1/namespaces/{NAMESPACE}/pods"
+async def look(http: httpx.AsyncClient, server: str, namespace: str, name: str, pods: Pods) -> None:
+    """Look at a run's renderers for ever."""
+    selector = f"watercolour.dev/run={name},watercolour.dev/component=renderers"
+    url = f"{server}/api/v1/namespaces/{namespace}/pods"
     while True:
         answer = await http.get(url, params={"labelSelector": selector})
         pods.see(answer.raise_for_status().json()["items"], time.time())
@@ -391,7 +409,8 @@ def _seconds(stamp: str | None) -> float | None:
     return None if stamp is None else datetime.fromisoformat(stamp).timestamp()
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """A line of progress."""
     print(f"scaling: {text}", file=sys.stderr, flush=True)
 
 
@@ -402,7 +421,7 @@ def _is(kubectl: Any, kind: str, name: str, condition: str) -> bool:
     return kubectl(*words) == "True"
 
 
-def _begun(kubectl: Any, name: str) -> bool:
+def begun(kubectl: Any, name: str) -> bool:
     """Whether a run's environment is ready. Raises RuntimeError with why it never will be."""
     status = json.loads(kubectl("get", "wcr", name, "-o", "json")).get("status", {})
     conditions = {each["type"]: each for each in status.get("conditions", ())}
@@ -412,7 +431,8 @@ def _begun(kubectl: Any, name: str) -> bool:
     return conditions.get("EnvReady", {}).get("status") == "True"
 
 
-def _until(what: str, holds: Any) -> None:
+def until(what: str, holds: Any) -> None:
+    """Wait until something holds. Raises RuntimeError when it takes a quarter of an hour."""
     give_up = time.monotonic() + START_WITHIN
     while not holds():
         if time.monotonic() > give_up:
@@ -421,7 +441,7 @@ def _until(what: str, holds: Any) -> None:
 
 
 @contextmanager
-def _served(found: Cluster, *words: str) -> Iterator[str]:
+def served(found: Cluster, *words: str) -> Iterator[str]:
     """The base URL at which a kubectl that goes on running serves."""
     environment = os.environ | {"KUBECONFIG": str(found.kubeconfig)}
     command = [str(found.kubectl), *words]
@@ -528,16 +548,16 @@ def main() -> int:
     if missing:
         was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
         try:
-            found = cluster.up(_say)
+            found = cluster.up(say)
             if found.place:
-                images.bring(found.place, _say, ("operator", "env", "renderer"))
-            run.install(found, _say)
+                images.bring(found.place, say, ("operator", "env", "renderer"))
+            run.install(found, say)
             run.namespace(found, NAMESPACE)
             modes = {cell.mode for cell in missing}
-            autoscalers.install(found, [NEEDS[mode] for mode in NEEDS if mode in modes], _say)
+            autoscalers.install(found, [NEEDS[mode] for mode in NEEDS if mode in modes], say)
             path.parent.mkdir(parents=True, exist_ok=True)
             for several in shared(missing):
-                _say(f"measuring {', '.join(f'{cell.name} {cell.gap}' for cell in several)}")
+                say(f"measuring {', '.join(f'{cell.name} {cell.gap}' for cell in several)}")
                 for cell, outcome in measure(found, several):
                     kept[cell.key] = asdict(outcome)
                 path.write_text(json.dumps(kept, indent=1) + "\n")
