@@ -46,15 +46,14 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def in_cluster(found: Cluster, file: Path, into: Path) -> list[dict[str, str]]:
-    """Train in the cluster, take the run away."""
-    name = run.start(found, file, NAMESPACE)
+    """Train in the cluster; what is there of the run goes with its namespace."""
+    run.namespace(found, NAMESPACE)
     try:
+        name = run.start(found, file, NAMESPACE)
         run.follow(found, NAMESPACE, name, say)
         return rows(run.fetch(found, NAMESPACE, name, into))
     finally:
-        run.kubectl(found, "delete", "wcr", name, "-n", NAMESPACE, "--timeout=600s")
-        gone = ["pod", "--all", "--for=delete", "--timeout=600s"]
-        run.kubectl(found, "wait", "-n", NAMESPACE, *gone)
+        run.kubectl(found, "delete", "namespace", NAMESPACE, "--timeout=600s")
 
 
 def on_laptop(file: Path, name: str) -> list[dict[str, str]]:
@@ -89,7 +88,6 @@ def main() -> int:
             if found.place:
                 images.bring(found.place, say)
             run.install(found, say)
-            run.namespace(found, NAMESPACE)
             for number in range(options.rounds):
                 theirs += on_laptop(file, f"laptop-{number}")
                 say(f"on the laptop: {seconds(theirs)} s a step")

@@ -98,8 +98,8 @@ GO_PROGRAMS = {
         f"{_KEDA}/cmd/adapter", (f"{_KEDA}/version.Version={KEDA}",), module="keda"
     ),
 }
-DEFAULT = ("kubectl", "kube", "kwok", "kubeconform")
 NODE = ("kubectl", "kube", "coredns", "kube-router", "probe")  # a whole node: tests/cluster/node
+DEFAULT = (*NODE, "kwok", "kubeconform")  # what `make test` needs
 # What else can scale: built only when a node is asked for it.
 AUTOSCALERS = ("metrics-server", "keda", "keda-adapter")
 # Debian's packages by the program that is looked for; they are installed where this user may.
@@ -329,7 +329,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Make the programs of the test control plane.")
     known = ["kubectl", *GO_PROGRAMS]
     parser.add_argument(
-        "programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(known)}; default: all"
+        "programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(known)}; default: those of `make test`"
     )
     parser.add_argument("--background", action="store_true", help="return at once, build detached")
     options = parser.parse_args()
