@@ -145,7 +145,6 @@ class Buildah:
         *,
         target: str,
         arguments: Mapping[str, str],
-        labels: Mapping[str, str],
         log: Path,
     ) -> None:
         """Build one stage of a Dockerfile.
@@ -158,7 +157,6 @@ class Buildah:
             *("bud", "--layers", "--force-rm", "--identity-label=false", f"--timestamp={EPOCH}"),
             *(f"--secret={secret}" for secret in self.secrets),
             *(f"--build-arg={name}={value}" for name, value in arguments.items()),
-            *(f"--label={name}={value}" for name, value in labels.items() if value),
             *(f"--target={target}", f"--file={dockerfile}", f"--tag={tag}", str(context)),
         ]
         self._watched(tag.rpartition("watercolour-")[2], command, log, dict(os.environ))

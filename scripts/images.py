@@ -162,8 +162,14 @@ def build(tool: buildah.Buildah, image: Image, base: str, folder: Path) -> Built
         dockerfile(image),
         ROOT,
         target=image.target,
-        arguments={"BASE_IMAGE": base, "VERSION": name.rpartition(":")[2], **_torch(image)},
-        labels={"org.opencontainers.image.revision": revision(image)},
+        arguments={
+            "BASE_IMAGE": base,
+            "VERSION": name.rpartition(":")[2],
+            # An argument of the last step alone: a label of the whole build would be in every step
+            # that a later build takes over, and so in the digest of that one's image.
+            "REVISION": revision(image),
+            **_torch(image),
+        },
         log=folder / f"{image.name}.log",
     )
     say(f"{image.name}: writing the archive")
