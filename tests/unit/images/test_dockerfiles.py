@@ -154,9 +154,17 @@ class TestEveryImage:
         assert {"/usr/bin", "/bin"} <= set(path)
 
     def test_it_says_what_it_is(self, name: str) -> None:
-        labels = last(stage(name), "LABEL ")
+        labels = " ".join(line for line in stage(name) if line.startswith("LABEL "))
         for label in ("title", "description", "licenses", "version"):
             assert f"org.opencontainers.image.{label}=" in labels
+
+    def test_what_differs_by_commit_alone_comes_last(self, name: str) -> None:
+        *steps, argument, label = stage(name)
+        assert (argument, label) == (
+            "ARG REVISION=",
+            'LABEL org.opencontainers.image.revision="${REVISION}"',
+        )
+        assert not any("REVISION" in step for step in steps)
 
     def test_it_ends_with_no_tool_of_its_build(self, name: str) -> None:
         steps = [line for line in stage(name) if line.startswith(("RUN ", "COPY "))]

@@ -131,7 +131,8 @@ def test_a_build_is_told_its_base_and_version(project: Path, tmp_path: Path) -> 
     tool = Recorder()
     built(tool, tmp_path)
     arguments: Mapping[str, str] = tool.builds[0]["arguments"]
-    assert arguments == {"BASE_IMAGE": "base", "VERSION": "0.1.0"}
+    # Outside a repository there is no revision.
+    assert arguments == {"BASE_IMAGE": "base", "VERSION": "0.1.0", "REVISION": ""}
     assert tool.builds[0]["target"] == "env"
 
 
