@@ -14,7 +14,7 @@ a core so that their number matters on two. The run's trainer is idle: the bench
 a renderer, `pod-s` from pods' own start to their end between the first burst and one gap after the
 last one began; each but the wait is a mean over bursts. A burst begins a gap after the one before
 began, or when that is done. `busy kills` are renders that the environment lost with their renderer.
-Cells whose bursts are 300 s or more apart share the node: their bursts begin in turn in the gap,
+Cells whose bursts are far apart share the node: their bursts begin in turn, 100 s apart or more,
 and `beside` tells for how many of a cell's seconds of painting another one painted too.
 What was measured is kept in ~/.cache/watercolour/bench; `--fresh` measures anew.
 
@@ -63,7 +63,7 @@ NEEDS = {"HPA": "metrics-server", "KEDA": "keda"}
 TRACES, GAPS = ("published-8", "burst-64", "fast"), (60.0, 300.0, 900.0)
 CPU_TARGET = 80  # per cent of the request: what `kubectl autoscale` takes when it is not told
 IDLE_SECONDS = 60.0  # scaling.idleSeconds, the default
-SHARED_GAP = 300.0  # seconds between bursts from which on several cells have room in between
+ROOM_SECONDS = 100.0  # of a gap for each cell that shares the node
 START_WITHIN = 900.0  # seconds for a run's environment and an autoscaler's first look
 LOOK_EVERY = 1.0  # seconds between two looks at the pods
 LOST = re.compile(r'^watercolour_render_attempts_total\{outcome="infrastructure"\} (\S+)$', re.M)
@@ -472,12 +472,15 @@ def cells(options: argparse.Namespace) -> list[Cell]:
 
 
 def shared(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells that are measured at once: those of one gap that leaves room, others alone."""
-    groups: dict[object, list[Cell]] = {}
-    for number, cell in enumerate(cells):
-        room = cell.gap is not None and cell.gap >= SHARED_GAP
-        groups.setdefault(cell.gap if room else ("alone", number), []).append(cell)
-    return list(groups.values())
+    """The cells that are measured at once: as many of one gap as have room in it."""
+    groups: list[list[Cell]] = []
+    for cell in sorted(cells, key=lambda cell: cell.gap or 0.0):
+        last = groups[-1] if groups else []
+        if last and last[0].gap == cell.gap and (len(last) + 1) * ROOM_SECONDS <= (cell.gap or 0.0):
+            last.append(cell)
+        else:
+            groups.append([cell])
+    return groups
 
 
 def table(outcomes: dict[Cell, Outcome]) -> str:

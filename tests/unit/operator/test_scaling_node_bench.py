@@ -106,10 +106,16 @@ def test_cells_share_the_node_where_their_gap_leaves_room() -> None:
     def of(gap: float | None, mode: str = "Queue", trace: str = "published-8") -> Cell:
         return Cell(trace, gap, 2, mode, 8, 0.2, 5)
 
-    cells = [of(60.0), of(60.0, "HPA"), of(300.0), of(300.0, "HPA"), of(None), of(300.0, "KEDA")]
-    alone, other, room, own = shared(cells)
-    assert (alone, other, own) == ([cells[0]], [cells[1]], [cells[4]])
-    assert room == [cells[2], cells[3], cells[5]]
+    cells = [of(300.0), of(60.0), of(60.0, "HPA"), of(300.0, "HPA"), of(300.0, "KEDA"), of(None)]
+    more = [of(300.0, trace="burst-64"), of(900.0), of(900.0, trace="burst-64")]
+    assert shared([*cells, *more]) == [
+        [cells[5]],
+        [cells[1]],
+        [cells[2]],
+        [cells[0], cells[3], cells[4]],
+        [more[0]],
+        [more[1], more[2]],
+    ]
 
 
 def test_seconds_beside_another_cell_count_once() -> None:
