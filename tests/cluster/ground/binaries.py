@@ -329,7 +329,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Make the programs of the test control plane.")
     known = ["kubectl", *GO_PROGRAMS]
     parser.add_argument(
-        "programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(known)}; default: those of `make test`"
+        "programs",
+        nargs="*",
+        metavar="PROGRAM",
+        help=f"of {', '.join(known)}; default: those of `make test`",
     )
     parser.add_argument("--background", action="store_true", help="return at once, build detached")
     options = parser.parse_args()
