@@ -44,6 +44,7 @@ from typing import Any
 import httpx
 
 from watercolour.api.rollout import Rollout
+from watercolour.api.workers import Scaling
 from watercolour.env.client import EnvClient
 from watercolour_operator.scaling.simulate import load, shipped
 
@@ -62,7 +63,8 @@ NEEDS = {"HPA": "metrics-server", "KEDA": "keda"}
 #: Seconds between the bursts of the issue's traces; `fast` has times of its own.
 TRACES, GAPS = ("published-8", "burst-64", "fast"), (60.0, 300.0, 900.0)
 CPU_TARGET = 80  # per cent of the request: what `kubectl autoscale` takes when it is not told
-IDLE_SECONDS = 60.0  # scaling.idleSeconds, the default
+#: Of a sketch: as heavy as lets two cores paint a burst within the shortest gap that it is for.
+SHAPES = {"published-8": 700, "burst-64": 120, "fast": 20}
 ROOM_SECONDS = 100.0  # of a gap for each cell that shares the node
 START_WITHIN = 900.0  # seconds for a run's environment and an autoscaler's first look
 LOOK_EVERY = 1.0  # seconds between two looks at the pods
@@ -221,7 +223,7 @@ def specification(cell: Cell, operator: str) -> Json:
             "mode": "External" if cell.mode == "HPA" else cell.mode,
             "min": cell.min,
             "max": cell.max,
-            "idleSeconds": IDLE_SECONDS,
+            "idleSeconds": Scaling().idle_seconds,
         },
     }
     if cell.mode == "HPA":
@@ -466,7 +468,8 @@ def cells(options: argparse.Namespace) -> list[Cell]:
         bursts = min(options.bursts, load(trace).bursts)
         for gap in gaps:
             for mode in options.mode or MODES:
-                pods = (options.max, options.cpu, options.shapes, options.min)
+                shapes = options.shapes or SHAPES.get(trace, SHAPES["burst-64"])
+                pods = (options.max, options.cpu, shapes, options.min)
                 found.append(Cell(trace, gap, bursts, mode, *pods, options.announce))
     return found
 
@@ -538,9 +541,12 @@ def main() -> int:
     parser.add_argument("--min", type=int, default=0, help="least renderers (default: 0)")
     parser.add_argument("--max", type=int, default=8, help="most renderers (default: 8)")
     parser.add_argument("--cpu", type=float, default=0.2, help="cores of one (default: 0.2)")
-    parser.add_argument("--shapes", type=int, default=5, help="of a sketch (default: 5)")
+    parser.add_argument("--shapes", type=int, help="of a sketch (default: by trace)")
     parser.add_argument(
-        "--announce", type=float, default=0.0, help="seconds ahead of a burst (default: never)"
+        "--announce",
+        type=float,
+        default=30.0,
+        help="seconds ahead of a burst, 0 never (default: 30)",
     )
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     options = parser.parse_args()

@@ -24,6 +24,8 @@ from watercolour_operator.scaling.rules import Hpa, Keda, Ours, Rule
 
 #: Seconds after the last painting that still count: what a rule leaves standing is its cost.
 AFTER_SECONDS = 600.0
+#: Our idleSeconds, the default.
+IDLE_SECONDS = Scaling().idle_seconds
 #: Seconds of stabilization and cool-down with which HPA and KEDA are tuned for cost.
 TUNED_SECONDS = 30.0
 
@@ -153,7 +155,7 @@ def play(trace: Trace, name: str, rule: Rule, *, announce: float | None, seed: i
 def compare(
     names: Sequence[str],
     *,
-    idle_seconds: float = 60.0,
+    idle_seconds: float = IDLE_SECONDS,
     announce: float | None = None,
     seed: int = 1,
 ) -> list[Outcome]:
@@ -202,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Compare scaling rules on traces of renders.",
     )
     parser.add_argument("trace", nargs="*", help=f"a JSON file, or one of {', '.join(shipped())}")
-    parser.add_argument("--idle", type=float, default=60.0, help="our idleSeconds (default: 60)")
+    parser.add_argument("--idle", type=float, default=IDLE_SECONDS, help="our idleSeconds")
     parser.add_argument(
         "--announce", type=float, help="seconds before a burst at which it is announced to ours"
     )

@@ -35,8 +35,10 @@ class Scaling(Part):
     per_pod: Positive | None = Field(
         default=None, description="Queued renders that one pod answers for; unset is its slots."
     )
+    # About as long as a renderer takes to start: bursts are announced, so keeping one longer costs
+    # more than starting it anew.
     idle_seconds: Seconds = Field(
-        default=60.0, description="Seconds without work after which a pod is let go."
+        default=20.0, description="Seconds without work after which a pod is let go."
     )
 
 
