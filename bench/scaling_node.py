@@ -298,7 +298,7 @@ def measure(found: Cluster, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Outco
             envs = [
                 ends.enter_context(served(found, *forward(NAMESPACE, cell.name))) for cell in cells
             ]
-            yield from zip(cells, asyncio.run(play_all(cells, envs, server)), strict=True)
+            yield from asyncio.run(play_all(cells, envs, server))
     finally:
         remove()
 
@@ -308,19 +308,29 @@ def forward(namespace: str, name: str) -> tuple[str, ...]:
     return ("-n", namespace, "port-forward", f"deployment/{name}-env", ":8000")
 
 
-async def play_all(cells: Sequence[Cell], envs: Sequence[str], server: str) -> list[Outcome]:
-    """Play several cells' traces, each a part of the gap after the one before."""
+async def play_all(
+    cells: Sequence[Cell], envs: Sequence[str], server: str
+) -> list[tuple[Cell, Outcome]]:
+    """Play several cells' traces, each a part of the gap after the one before.
+
+    A cell that fails (its port-forward can be lost on a full machine) is told, and left out.
+    """
     painting: dict[str, list[tuple[float, float]]] = {cell.name: [] for cell in cells}
 
     async def later(number: int, cell: Cell) -> Outcome:
         await asyncio.sleep(number * (cell.gap or 0.0) / len(cells))
         return await play(cell, envs[number], server, painting[cell.name])
 
-    outcomes = await asyncio.gather(*(later(*each) for each in enumerate(cells)))
-    return [
-        replace(one, beside_seconds=round(beside(cell.name, painting), 1))
-        for cell, one in zip(cells, outcomes, strict=True)
-    ]
+    playing = (later(*each) for each in enumerate(cells))
+    outcomes = await asyncio.gather(*playing, return_exceptions=True)
+    found: list[tuple[Cell, Outcome]] = []
+    for cell, one in zip(cells, outcomes, strict=True):
+        if isinstance(one, BaseException):
+            say(f"{cell.name}: not measured: {one!r}")
+        else:
+            there = round(beside(cell.name, painting), 1)
+            found.append((cell, replace(one, beside_seconds=there)))
+    return found
 
 
 def beside(name: str, painting: Mapping[str, Sequence[tuple[float, float]]]) -> float:
@@ -573,7 +583,9 @@ def main() -> int:
         finally:
             if not was_up:
                 host.end()
-    outcomes = {cell: Outcome(**kept[cell.key]) for cell in wanted}
+    outcomes = {cell: Outcome(**kept[cell.key]) for cell in wanted if cell.key in kept}
+    if not outcomes:
+        return 1
     print(table(outcomes))
     print(json.dumps(summary(outcomes)))
     return int(any(one.busy_kills for c, one in outcomes.items() if c.mode == "Queue"))
