@@ -1,4 +1,4 @@
-"""A whole Kubernetes node on this machine: `python -m tests.cluster.node up | run | down | status`.
+"""Whole Kubernetes nodes on this machine: `python -m tests.cluster.node up | lose | run | down`.
 
 With KUBECONFIG set nothing is started: the commands use the cluster that it names.
 """
@@ -35,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
         choices=sorted(autoscalers.AUTOSCALERS),
         help="and this autoscaler on it; repeatable",
     )
+    starting.add_argument("--second", action="store_true", help="and a second node beside it")
+    commands.add_parser("lose", help="lose the second node at once, as without power")
     running = commands.add_parser("run", help="up, install the chart, and see a run to its report")
     running.add_argument("file", nargs="?", type=Path, default=EXAMPLE)
     running.add_argument("--namespace", default=run.RUNS)
@@ -46,10 +48,16 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if options.command == "up":
             found = cluster.up(say)
+            if options.second:
+                cluster.second(found, say)
             autoscalers.install(found, options.autoscalers, say)
             print(cluster.usage(found))
         elif options.command == "run":
             _run(options)
+        elif options.command == "lose":
+            first = host.running()
+            lost = first is not None and cluster.lose(first)
+            say("the second node is lost" if lost else "there is no second node")
         elif options.command == "down":
             say("is down" if host.end() else "was not up")
         else:
@@ -67,7 +75,8 @@ def _run(options: argparse.Namespace) -> None:
     started = time.monotonic()
     found = cluster.up(say)
     if found.place:
-        images.bring(found.place, say)
+        for place in cluster.places(found.place):
+            images.bring(place, say)
     run.install(found, say, *(word for each in options.set for word in ("--set", each)))
     run.namespace(found, options.namespace)
     name = run.start(found, options.file, options.namespace)
@@ -90,7 +99,8 @@ def _status() -> int:
     if place is None:
         say("none runs here; start one with:  make cluster-up")
         return 1
-    say(f"runs in {place.root}; logs in {place.logs}")
+    names = " and ".join(each.node.name for each in cluster.places(place))
+    say(f"{names}, in {place.root}; logs in {place.logs}")
     for name, mib in sorted(cluster.memory(place).items(), key=lambda each: -each[1]):
         print(f"{mib:6d} MiB  {name}")
     return 0

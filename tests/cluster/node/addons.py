@@ -7,10 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.cluster.node.daemons import COREDNS
-from tests.cluster.node.place import DISK_CLASS, DNS
+from tests.cluster.node.place import DISK_CLASS, DNS, FIRST
 
 Json = dict[str, Any]
 _RBAC = "rbac.authorization.k8s.io"
+_HOSTNAME = "kubernetes.io/hostname"
 _LABELS = {"k8s-app": "kube-dns"}
 _COREFILE = """\
 .:53 {
@@ -48,7 +49,11 @@ def _binding(name: str, role: str, kind: str, subject: str, namespace: str = "")
 
 
 def _storage_class() -> Json:
-    """The default class; disks.py makes its volumes, once a pod is scheduled that wants one."""
+    """The default class; disks.py makes its volumes, once a pod is scheduled that wants one.
+
+    The first node alone has disks, so no pod that waits for one is scheduled elsewhere.
+    """
+    topology = {"matchLabelExpressions": [{"key": _HOSTNAME, "values": [FIRST.name]}]}
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -59,6 +64,7 @@ def _storage_class() -> Json:
         "provisioner": f"watercolour.dev/{DISK_CLASS}",
         "volumeBindingMode": "WaitForFirstConsumer",
         "reclaimPolicy": "Delete",
+        "allowedTopologies": [topology],
     }
 
 
@@ -110,6 +116,7 @@ def _dns_pod() -> Json:
         "serviceAccountName": "coredns",
         "dnsPolicy": "Default",
         "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {_HOSTNAME: FIRST.name},  # names resolve when the second is lost
         "containers": [
             {
                 "name": "coredns",

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.ground import binaries
+from tests.cluster.ground import binaries, processes
 from tests.cluster.node import host
-from tests.cluster.node.place import COVERED, FAILED, READY, Place, place
+from tests.cluster.node.place import COVERED, FAILED, READY, SECOND, Place, place
 
 ROOT = Path(__file__).resolve().parents[3]
 START_WITHIN = 180.0  # seconds; 10 s on an idle machine
@@ -59,6 +59,40 @@ def up(say: Say) -> Cluster:
     return Cluster(ours.kubeconfig, tools / "kubectl", tools / "helm", ours)
 
 
+def second(cluster: Cluster, say: Say) -> Place:
+    """The second node's place; it is started beside the first if it does not run.
+
+    Raises ClusterMissing when it does not start, or when the cluster is KUBECONFIG's.
+    """
+    first = cluster.place
+    if first is None:
+        raise ClusterMissing("KUBECONFIG's cluster has the nodes that it has: unset it")
+    if not first.wanted.exists():
+        first.second.progress.unlink(missing_ok=True)
+        first.wanted.touch()
+    _wait(first.second, say, first.wanted.exists)
+    return first.second
+
+
+def places(first: Place) -> list[Place]:
+    """Those of the nodes that run or start."""
+    return [first, first.second] if first.wanted.exists() else [first]
+
+
+def lose(first: Place) -> bool:
+    """Lose the second node at once, as without power; returns whether there was one.
+
+    Its objects stay in the API server, as those of a real one do. Raises RuntimeError when its
+    processes do not end.
+    """
+    if not first.wanted.exists():
+        return False
+    first.wanted.unlink()
+    if not processes.wait_until(lambda: not first.second.own.exists(), 30):
+        raise RuntimeError(f"the second node does not end: {first.logs / 'supervisor.log'}")
+    return True
+
+
 def usage(cluster: Cluster) -> str:
     """What a person types next."""
     return (
@@ -69,11 +103,17 @@ def usage(cluster: Cluster) -> str:
 
 
 def daemon(place: Place, name: str) -> int | None:
-    """The process id of a daemon of the node, as the machine counts."""
+    """The process id of a daemon of one node, as the machine counts."""
     for pid in _family(int(place.pid.read_text())):
-        if _name(pid) == name:
+        words = _words(pid)
+        if Path(words[0]).name == name and _of_second(words) == (place.node is SECOND):
             return pid
     return None
+
+
+def _of_second(words: list[str]) -> bool:
+    """Whether a daemon is the second node's: its name or its folder is among the arguments."""
+    return any(SECOND.name in each or f"/{SECOND.folder}/" in each for each in words)
 
 
 def memory(place: Place) -> dict[str, int]:
@@ -85,16 +125,17 @@ def memory(place: Place) -> dict[str, int]:
         except OSError:
             continue
         pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-        name = _name(pid)
+        name = Path(_words(pid)[0]).name
         found[name] = found.get(name, 0) + int(pss.split()[1])
     return {name: kib >> 10 for name, kib in found.items()}
 
 
-def _name(pid: int) -> str:
+def _words(pid: int) -> list[str]:
+    """A process's program and arguments; empty words for one that has ended."""
     try:
-        return Path(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode()).name
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
-        return ""
+        return [""]
 
 
 def _family(pid: int) -> list[int]:
@@ -133,7 +174,7 @@ def _start(place: Place, programs: dict[str, Path], say: Say) -> None:
     with held, Path("/proc/self/ns/net").open("rb") as network:
         keep = (held.fileno(), network.fileno())
         spaces = ["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        with (place.life / "supervisor.log").open("ab") as log:
+        with _log(place).open("ab") as log:
             process = subprocess.Popen(
                 ["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(place.pid)]
                 + ["unshare", *spaces, "--propagation", "slave", sys.executable]
@@ -171,9 +212,14 @@ def _wait(place: Place, say: Say, alive: Callable[[], bool]) -> None:
             say(line)
         shown = len(lines)
         if not going or time.monotonic() > give_up:
-            tail = (place.life / "supervisor.log").read_text().splitlines()[-20:]
+            tail = _log(place).read_text().splitlines()[-20:]
             raise ClusterMissing("the node did not start:\n  " + "\n  ".join(tail))
         time.sleep(0.05)
+
+
+def _log(place: Place) -> Path:
+    """What the first process of a node prints."""
+    return (place.logs if place.node is SECOND else place.life) / "supervisor.log"
 
 
 def _reach(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""The daemons of the node: containerd, kubelet, kube-proxy and the keeper of NetworkPolicies.
+"""The daemons of a node: containerd, kubelet, kube-proxy and the keeper of NetworkPolicies.
 
 All of it runs inside the node's namespaces, so their rules, mounts and interfaces are the node's
 alone. facts about this set-up that cost time to find out stand beside the option they explain.
@@ -18,11 +18,8 @@ import yaml
 from tests.cluster.ground import binaries, processes
 from tests.cluster.ground.processes import Program
 from tests.cluster.node.place import (
-    ADDRESS,
-    CGROUP,
     DNS,
     KUBELET,
-    NODE,
     PODS,
     SERVICES,
     Place,
@@ -75,10 +72,10 @@ def containerd(daemons: Daemons) -> None:
     place = daemons.place
     # Records of containers that died with their node; the pods they belonged to are gone too.
     shutil.rmtree(place.images / "io.containerd.grpc.v1.cri", ignore_errors=True)
-    network = place.life / "cni"
+    network = place.own / "cni"
     network.mkdir(parents=True)
     (network / "10-node.conflist").write_text(json.dumps(_network(place)))
-    path = place.life / "containerd.toml"
+    path = place.own / "containerd.toml"
     path.write_text(_containerd_configuration(place))
     daemons.start("containerd", ["containerd", "--config", path])
     _await_containerd(daemons)
@@ -102,14 +99,14 @@ def ctr(place: Place, *arguments: str) -> str:
 def kubelet(daemons: Daemons, kube: Path) -> None:
     """Start the kubelet."""
     place = daemons.place
-    resolve = place.life / "resolv.conf"
+    resolve = place.own / "resolv.conf"
     resolve.write_text(Path("/etc/resolv.conf").read_text())
     configuration: Json = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": f"unix://{place.socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{CGROUP}",
+        "cgroupRoot": f"/{place.node.group}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,  # a machine without CAP_SYS_RESOURCE cannot lower its own
@@ -130,20 +127,20 @@ def kubelet(daemons: Daemons, kube: Path) -> None:
         "imageGCHighThresholdPercent": 100,
         "podPidsLimit": 4096,
         "resolvConf": str(resolve),
-        "volumePluginDir": str(place.life / "plugins"),
+        "volumePluginDir": str(place.own / "plugins"),
         "seccompDefault": True,
     }
-    path = place.life / "kubelet.yaml"
+    path = place.own / "kubelet.yaml"
     path.write_text(yaml.safe_dump(configuration))
     daemons.start(
         "kubelet",
         [
             kube / "kubelet",
             f"--config={path}",
-            f"--kubeconfig={place.plane / f'{NODE}.kubeconfig'}",
-            f"--hostname-override={NODE}",
+            f"--kubeconfig={place.plane / f'{place.node.name}.kubeconfig'}",
+            f"--hostname-override={place.node.name}",
             f"--root-dir={KUBELET}",
-            f"--node-ip={ADDRESS}",
+            f"--node-ip={place.node.address}",
         ],
     )
 
@@ -157,7 +154,7 @@ def kube_proxy(daemons: Daemons, kube: Path) -> None:
             f"--kubeconfig={daemons.place.kubeconfig}",
             "--proxy-mode=iptables",
             f"--cluster-cidr={PODS}",
-            f"--hostname-override={NODE}",
+            f"--hostname-override={daemons.place.node.name}",
             "--conntrack-max-per-core=0",  # the limit belongs to the machine
             "--metrics-bind-address=127.0.0.1:10249",
         ],
@@ -175,7 +172,7 @@ def kube_router(daemons: Daemons, program: Path) -> None:
             "--run-service-proxy=false",
             "--run-loadbalancer=false",
             "--run-firewall=true",
-            f"--hostname-override={NODE}",
+            f"--hostname-override={daemons.place.node.name}",
             "--iptables-sync-period=5m",
             f"--service-cluster-ip-range={SERVICES}",
             "--health-port=0",
@@ -192,13 +189,12 @@ def _network(place: Place) -> Json:
                 "type": "bridge",
                 "bridge": "pods0",
                 "isGateway": True,
-                "ipMasq": True,
                 "hairpinMode": True,
                 "ipam": {
                     "type": "host-local",
-                    "ranges": [[{"subnet": PODS}]],
+                    "ranges": [[{"subnet": place.node.pods}]],
                     "routes": [{"dst": "0.0.0.0/0"}],
-                    "dataDir": str(place.life / "addresses"),
+                    "dataDir": str(place.own / "addresses"),
                 },
             },
             {"type": "portmap", "capabilities": {"portMappings": True}},
@@ -208,12 +204,12 @@ def _network(place: Place) -> Json:
 
 def _containerd_configuration(place: Place) -> str:
     """Without `restrict_oom_score_adj` no sandbox starts where CAP_SYS_RESOURCE is missing."""
-    life = place.life
+    own = place.own
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""\
 version = 2
 root = "{place.images}"
-state = "{life / "containerd"}"
+state = "{own / "containerd"}"
 disabled_plugins = [
   "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
   "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper",
@@ -221,7 +217,7 @@ disabled_plugins = [
 [grpc]
   address = "{place.socket}"
 [plugins."io.containerd.internal.v1.opt"]
-  path = "{life / "opt"}"
+  path = "{own / "opt"}"
 [{cri}]
   sandbox_image = "{SANDBOX}"
   restrict_oom_score_adj = true
@@ -229,7 +225,7 @@ disabled_plugins = [
   netns_mounts_under_state_dir = true
   [{cri}.cni]
     bin_dir = "{binaries.PLUGINS}"
-    conf_dir = "{life / "cni"}"
+    conf_dir = "{own / "cni"}"
   [{cri}.containerd]
     snapshotter = "overlayfs"
     [{cri}.containerd.runtimes.runc]

@@ -89,8 +89,7 @@ def end() -> bool:
 
 def clean(place: Place, before: dict[str, str]) -> None:
     """Remove what a dead node has left; its images stay."""
-    for hierarchy in hierarchies():
-        _remove_group(hierarchy / CGROUP)
+    remove_groups()
     # The kernel takes a dead namespace's end of the wire away when it comes to it.
     if (Path("/sys/class/net") / LINK).exists():
         subprocess.run(["ip", "link", "delete", LINK], capture_output=True, check=False)
@@ -111,21 +110,32 @@ def hierarchies() -> Iterator[Path]:
             yield Path(before.split()[4])
 
 
-def make_groups() -> None:
-    """The group below which the kubelet puts every pod."""
+def make_groups(group: str = CGROUP) -> None:
+    """The group below which a kubelet puts every pod, and those above it."""
     for hierarchy in hierarchies():
-        group = hierarchy / CGROUP
-        group.mkdir(exist_ok=True)
-        # A new cpuset of v1 has no processor until it is told.
-        for name in ("cpuset.cpus", "cpuset.mems"):
-            if (group / name).exists() and not (group / name).read_text().strip():
-                (group / name).write_text((hierarchy / name).read_text())
-        subtree = hierarchy / "cgroup.subtree_control"
-        if subtree.exists():
-            wanted = (hierarchy / "cgroup.controllers").read_text().split()
-            for folder in (hierarchy, group):
-                enable = " ".join(f"+{controller}" for controller in wanted)
-                (folder / "cgroup.subtree_control").write_text(enable)
+        above = hierarchy
+        for part in Path(group).parts:
+            made = above / part
+            made.mkdir(exist_ok=True)
+            # A new cpuset of v1 has no processor until it is told.
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                if (made / name).exists() and not (made / name).read_text().strip():
+                    (made / name).write_text((above / name).read_text())
+            if (hierarchy / "cgroup.subtree_control").exists():
+                wanted = (hierarchy / "cgroup.controllers").read_text().split()
+                for folder in (above, made):
+                    enable = " ".join(f"+{controller}" for controller in wanted)
+                    (folder / "cgroup.subtree_control").write_text(enable)
+            above = made
+
+
+def remove_groups(group: str = CGROUP) -> None:
+    """Remove a tree of groups from every hierarchy.
+
+    Raises RuntimeError when a process in it does not end.
+    """
+    for hierarchy in hierarchies():
+        _remove_group(hierarchy / group)
 
 
 def _remove_group(group: Path) -> None:

@@ -1,15 +1,17 @@
-"""Our own images on the node: imported from the archives that `make images` writes."""
+"""Images on a node: the sandbox's, CoreDNS, and those of the archives that `make images` writes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 from tests.cluster.node import archive, daemons
+from tests.cluster.node.daemons import COREDNS, SANDBOX
 from tests.cluster.node.place import Place
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,6 +70,26 @@ def bring(place: Place, say: Callable[[str], None], names: tuple[str, ...] = ())
             old.add(made)
         for each in old:
             daemons.ctr(place, "images", "rm", each)
+
+
+def own(place: Place, programs: dict[str, Path]) -> None:
+    """Import the sandbox's image and CoreDNS, made of the static programs alone."""
+    there = set(daemons.ctr(place, "images", "ls", "--quiet").split())
+    made = {SANDBOX: programs["probe"] / "probe", COREDNS: programs["coredns"] / "coredns"}
+    with tempfile.TemporaryDirectory(dir=place.own) as scratch:
+        for name, program in made.items():
+            # The folder of a program is named by what it was made from.
+            marked = f"{name}-{program.parent.name.rpartition('-')[2]}"
+            if marked in there:
+                continue
+            path = Path(scratch) / "image.tar"
+            user = "0" if name == COREDNS else "65532:65532"  # port 53
+            archive.write(path, name, {program.name: program}, [f"/{program.name}"], user)
+            daemons.ctr(place, "images", "import", str(path))
+            daemons.ctr(place, "images", "tag", "--force", name, marked)
+            for old in there:
+                if old.startswith(f"{name}-"):
+                    daemons.ctr(place, "images", "rm", old)
 
 
 def _digest(path: Path) -> str:

@@ -1,7 +1,8 @@
 """The one process that owns a node: `python -m tests.cluster.node.supervisor`, started by `up`.
 
 It is the first process of namespaces of its own (processes, mounts, network). Whatever ends it,
-the kernel ends every daemon and every pod with it and takes the mounts and interfaces away.
+the kernel ends every daemon and every pod with it and takes the mounts and interfaces away. A
+second node, when one is asked for, lives in namespaces within these.
 """
 
 from __future__ import annotations
@@ -9,127 +10,51 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cluster.ground.controlplane import ControlPlane
-from tests.cluster.node import addons, archive, daemons, disks
-from tests.cluster.node.daemons import COREDNS, SANDBOX, Daemons
+from tests.cluster.node import addons, daemons, disks, images, progress, spaces
+from tests.cluster.node.daemons import Daemons
 from tests.cluster.node.place import (
     ADDRESS,
-    COVERED,
     FAILED,
+    FIRST,
     LINK,
-    NODE,
     OUTSIDE,
     READY,
+    SECOND,
     Place,
 )
+from tests.cluster.node.progress import Progress
+from tests.cluster.node.second import Second
 
 EVERY = 0.5  # seconds between two looks at daemons and claims
 
 
-class Progress:
-    """Lines that `up` shows while it waits."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._start = time.monotonic()
-
-    def say(self, text: str) -> None:
-        """Add a line with the seconds since the start."""
-        with self._path.open("a") as file:
-            file.write(f"{time.monotonic() - self._start:5.1f} s  {text}\n")
-
-    def close(self, text: str) -> None:
-        """Add the last line."""
-        with self._path.open("a") as file:
-            file.write(f"{text}\n")
-
-
-def be_init() -> None:
-    """Go on in a child; the parent, first process of its namespace, buries whoever dies.
-
-    Containers' shims and what they started become its children. It ends with the child, and the
-    namespace with it.
-    """
-    child = os.fork()
-    if child == 0:
-        return
-    while True:
-        ended, status = os.wait()
-        if ended == child:
-            os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-
-
-def cover(place: Place) -> None:
-    """Hide the machine's folders that daemons write to behind the node's own."""
-    _run("mount", "--make-rshared", "/")
-    for folder in COVERED:
-        own = place.life / "covered" / folder.name
-        own.mkdir(parents=True)
-        _run("mount", "--bind", own, folder)
-    _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
-
-
-def wire(host_network: int) -> None:
-    """A wire from the node's network to the machine's, and no other way out."""
-    outside = f"/proc/self/fd/{host_network}"
-    give = {"pass_fds": [host_network]}
-    _run("ip", "link", "set", "lo", "up")
-    pair = ["ip", "link", "add", "eth0", "type", "veth", "peer", "name", LINK, "netns", outside]
-    _run(*pair, **give)
-    there = ["nsenter", f"--net={outside}", "ip"]
-    _run(*there, "addr", "add", f"{OUTSIDE}/24", "dev", LINK, **give)
-    _run(*there, "link", "set", LINK, "up", **give)
-    _run("ip", "addr", "add", f"{ADDRESS}/24", "dev", "eth0")
-    _run("ip", "link", "set", "eth0", "up")
-    _run("ip", "route", "add", "default", "via", OUTSIDE)
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-
-
-def own_images(place: Place, programs: dict[str, Path]) -> None:
-    """Import the sandbox's image and CoreDNS, made of the static programs alone."""
-    there = set(daemons.ctr(place, "images", "ls", "--quiet").split())
-    wanted = {SANDBOX: programs["probe"] / "probe", COREDNS: programs["coredns"] / "coredns"}
-    with tempfile.TemporaryDirectory(dir=place.life) as scratch:
-        for name, program in wanted.items():
-            # The folder of a program is named by what it was made from.
-            marked = f"{name}-{program.parent.name.rpartition('-')[2]}"
-            if marked in there:
-                continue
-            path = Path(scratch) / "image.tar"
-            user = "0" if name == COREDNS else "65532:65532"  # port 53
-            archive.write(path, name, {program.name: program}, [f"/{program.name}"], user)
-            daemons.ctr(place, "images", "import", str(path))
-            daemons.ctr(place, "images", "tag", "--force", name, marked)
-            for old in there:
-                if old.startswith(f"{name}-"):
-                    daemons.ctr(place, "images", "rm", old)
-
-
 def raise_node(
-    place: Place, programs: dict[str, Path], progress: Progress
+    place: Place, programs: dict[str, Path], told: Progress
 ) -> tuple[ControlPlane, Daemons]:
     """Start everything; returns when pods can be scheduled and names resolve."""
     kube = programs["kube"]
-    plane = ControlPlane(place.plane, kube, programs["etcd"], address=ADDRESS, nodes=[NODE])
+    nodes = [FIRST.name, SECOND.name]
+    plane = ControlPlane(place.plane, kube, programs["etcd"], address=ADDRESS, nodes=nodes)
     services = Daemons(place)
     daemons.containerd(services)
-    own_images(place, programs)
-    progress.say("containerd runs")
+    images.own(place, programs)
+    told.say("containerd runs")
     plane.start()
-    progress.say("the API server is ready")
+    told.say("the API server is ready")
     daemons.kubelet(services, kube)
     daemons.kube_proxy(services, kube)
     for manifest in addons.manifests():
         plane.api.apply(manifest)
-    plane.api.until_one("Node", NODE, None, _ready, timeout=120, what="the node is Ready")
-    progress.say("the node is ready")
+    plane.api.until_one(
+        "Node", FIRST.name, None, progress.ready, timeout=120, what="the node is Ready"
+    )
+    told.say("the node is ready")
     daemons.kube_router(services, programs["kube-router"] / "kube-router")
     plane.api.until_one(
         "Deployment",
@@ -139,21 +64,23 @@ def raise_node(
         timeout=120,
         what="CoreDNS is ready",
     )
-    progress.say("names resolve")
+    told.say("names resolve")
     return plane, services
 
 
-def keep(plane: ControlPlane, services: Daemons, log: Path) -> None:
-    """Bring back what ends, and make and remove volumes, until killed."""
+def keep(plane: ControlPlane, services: Daemons, second: Second, log: Path) -> None:
+    """Bring back what ends, make and remove volumes, see to the second node, until killed."""
     while True:
-        with log.open("a") as file:
-            for name in [*plane.revive(), *services.revive()]:
-                print(f"{time.strftime('%H:%M:%S')} {name} ended and was started again", file=file)
+        ended = [*plane.revive(), *services.revive()]
+        progress.note(log, *(f"{name} ended and was started again" for name in ended))
+        for name, look in (
+            ("disks", lambda: disks.look(plane.api, services.place)),
+            (SECOND.name, second.look),
+        ):
             try:
-                for line in disks.look(plane.api, services.place):
-                    print(f"{time.strftime('%H:%M:%S')} {line}", file=file)
+                progress.note(log, *look())
             except Exception as problem:  # the API server may be away on purpose
-                print(f"{time.strftime('%H:%M:%S')} disks: {problem}", file=file)
+                progress.note(log, f"{name}: {problem}")
         time.sleep(EVERY)
 
 
@@ -169,31 +96,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         name: Path(path) for name, _, path in (each.partition("=") for each in options.programs)
     }
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # ended by `down` alone, which cleans up
-    progress = Progress(place.progress)
-    be_init()
+    told = Progress(place.progress)
+    spaces.be_init()
     try:
-        cover(place)
-        wire(options.host_network)
+        spaces.cover(place)
+        attach = [["addr", "add", f"{OUTSIDE}/24", "dev", LINK], ["link", "set", LINK, "up"]]
+        spaces.wire(options.host_network, ADDRESS, OUTSIDE, LINK, attach)
         os.close(options.host_network)
-        plane, services = raise_node(place, programs, progress)
+        plane, services = raise_node(place, programs, told)
     except Exception as problem:
-        progress.close(FAILED + str(problem).replace("\n", "\n  "))
+        told.close(FAILED + str(problem).replace("\n", "\n  "))
         raise
-    progress.close(READY)
-    keep(plane, services, place.logs / "supervisor.log")
-
-
-def _ready(node: dict[str, object]) -> bool:
-    status = node.get("status")
-    conditions = status.get("conditions", []) if isinstance(status, dict) else []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
-def _run(*command: str | Path, pass_fds: Sequence[int] = ()) -> None:
-    words = [str(each) for each in command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, pass_fds=pass_fds)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+    told.close(READY)
+    keep(plane, services, Second(place, programs), place.logs / "supervisor.log")
 
 
 if __name__ == "__main__":
