@@ -183,6 +183,11 @@ def _counted(case: Case, component: Component, number: int) -> Said:
     title = TITLES[component].capitalize()
     if number == 0:
         return Said("False", Reason.IDLE, f"{title} is not wanted yet.")
+    lost = _lost(pods) if ready < number else ""
+    if lost:
+        several = component is Component.RENDERERS
+        words = f"{ready} of {number} renderers ready." if several else f"{title} starting."
+        return Said("False", Reason.NODE_LOST, f"{words} {lost}")
     if component is Component.RENDERERS:
         words = f"{ready} of {number} renderers ready."
         done = ready >= number
@@ -192,6 +197,16 @@ def _counted(case: Case, component: Component, number: int) -> Said:
     if ready >= number:
         return Said("True", Reason.READY, f"{title} ready.")
     return Said("False", _STARTING, f"{title} starting.")
+
+
+def _lost(pods: tuple[Pod, ...]) -> str:
+    """Which pods are replaced because of their nodes; empty when none is."""
+    gone = [pod for pod in pods if pod.deleting is not None and pod.tainted]
+    if not gone:
+        return ""
+    nodes = ", ".join(sorted({pod.node for pod in gone if pod.node}))
+    which = ", ".join(pod.name for pod in gone)
+    return f"{which}: taken off {nodes}, which is silent or is being cleared; others take over."
 
 
 def _unready(pods: tuple[Pod, ...]) -> str:

@@ -40,6 +40,7 @@ ALARMS = frozenset(
         Reason.UNSCORED_RATE_HIGH,
         Reason.SCALING_DEGRADED,
         Reason.STEP_OVERDUE,
+        Reason.NODE_LOST,
     }
 )
 

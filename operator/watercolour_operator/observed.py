@@ -44,6 +44,8 @@ class Pod:
     disrupted: bool = False
     #: Taken away because its node is gone.
     node_lost: bool = False
+    #: Taken away because its node has a taint that it does not tolerate: it is silent, or cleared.
+    tainted: bool = False
     #: Phase, reason and words of the main container, whichever state it is in.
     waiting_reason: str | None = None
     exit_code: int | None = None

@@ -22,6 +22,8 @@ Raw = Mapping[str, Any]
 
 #: Pod reasons that mean "asked to go by the cluster" where the condition is missing.
 _DISRUPTED = frozenset({"Evicted", "Preempting", "NodeShutdown", "NodeLost", "Terminated"})
+#: The condition's reason when the node got a taint.
+_TAINTED = "DeletionByTaintManager"
 #: Waiting reasons of every healthy start.
 _USUAL_WAITS = frozenset({"ContainerCreating", "PodInitializing"})
 #: Longest words of a pod that are kept: the kubelet's own limit of a termination message.
@@ -248,6 +250,7 @@ def pod(raw: Raw) -> Pod | None:
         grace_seconds=float(metadata.get("deletionGracePeriodSeconds") or 0),
         disrupted=disruption.get("status") == "True" or status.get("reason") in _DISRUPTED,
         node_lost=_node_lost(disruption, status),
+        tainted=disruption.get("status") == "True" and disruption.get("reason") == _TAINTED,
         waiting_reason=state.waiting,
         exit_code=state.exit_code,
         ended_reason=state.ended_reason,

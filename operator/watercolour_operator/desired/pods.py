@@ -35,6 +35,16 @@ DO_NOT_DISRUPT = {
     "karpenter.sh/do-not-disrupt": "true",
 }
 
+#: Seconds on a node that has not been heard of for the API server's grace period. Kubernetes' own
+#: 300 would have a run wait without renderers while the others' nodes have room for them.
+SILENT_NODE_SECONDS = 5
+SILENT_NODE = {
+    "key": "node.kubernetes.io/unreachable",
+    "operator": "Exists",
+    "effect": "NoExecute",
+    "tolerationSeconds": SILENT_NODE_SECONDS,
+}
+
 #: Bounds of shared memory, in MiB.
 LEAST_SHM_MIB, MOST_SHM_MIB = 64, 16 * 1024
 
@@ -67,6 +77,8 @@ class Pod:
     seccomp: Item = field(default_factory=lambda: {"type": "RuntimeDefault"})
     runtime_class: str | None = None
     restart_policy: str = "Always"
+    #: Whether another pod does as well at once, so that none is waited for on a silent node.
+    replaceable: bool = True
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     #: ConfigMap whose files are mounted; None mounts none.
@@ -113,11 +125,9 @@ def _spec(who: Identity, pod: Pod, settings: Settings) -> Item:
         "containers": [_container(who, pod, settings)],
         "volumes": [*_scratch(pod), *pod.volumes, *_config_volume(pod)],
     }
-    devices = [name for name in pod.resources["limits"] if sizes.is_device(name)]
-    if devices:
-        spec["tolerations"] = [
-            {"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in devices
-        ]
+    tolerations = _tolerations(pod)
+    if tolerations:
+        spec["tolerations"] = tolerations
     if pod.runtime_class:
         spec["runtimeClassName"] = pod.runtime_class
     if settings.priority_class:
@@ -125,6 +135,14 @@ def _spec(who: Identity, pod: Pod, settings: Settings) -> Item:
     if settings.image_pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
     return spec
+
+
+def _tolerations(pod: Pod) -> list[Item]:
+    devices = [name for name in pod.resources["limits"] if sizes.is_device(name)]
+    return [
+        *({"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in devices),
+        *([dict(SILENT_NODE)] if pod.replaceable else []),
+    ]
 
 
 def _container(who: Identity, pod: Pod, settings: Settings) -> Item:

@@ -27,7 +27,8 @@ KEYS = {
     "volumeMounts": "mountPath",
     "volumes": "name",
 }
-#: Lists to which a template adds: the GPU's toleration stays.
+#: Lists to which a template adds: the GPU's toleration stays. Where it says itself how long a taint
+#: is tolerated, that holds; of two, Kubernetes would take the shorter.
 ADDED = frozenset({"tolerations"})
 
 #: What no template changes: fields of the pod, and of its security context.
@@ -76,10 +77,21 @@ def _merge(base: Any, over: Any, name: str = "") -> Any:
         return whole
     if isinstance(base, list) and isinstance(over, (list, tuple)):
         if name in ADDED:
-            return [*base, *(deepcopy(item) for item in over if item not in base)]
+            return _added(cast(list[Any], base), list(over))
         if name in KEYS:
             return _merge_items(cast(list[Any], base), list(over), KEYS[name])
     return deepcopy(list(over) if isinstance(over, tuple) else over)
+
+
+def _added(base: list[Any], over: list[Any]) -> list[Any]:
+    kept = [item for item in base if not any(_outlasts(given, item) for given in over)]
+    return [*kept, *(deepcopy(item) for item in over if item not in kept)]
+
+
+def _outlasts(given: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether a template's toleration is of a taint that is tolerated for a time."""
+    same = all(given.get(name) in (None, "", ours.get(name)) for name in ("key", "effect"))
+    return same and "tolerationSeconds" in ours
 
 
 def _merge_items(base: list[Any], over: list[Any], key: str) -> list[Any]:

@@ -89,6 +89,8 @@ def _pod(run: Run, attempt: int, settings: Settings, *, resume: bool) -> Pod:
         mounts=(mount, pods.mount("artifacts", names.ARTIFACTS_FOLDER)),
         shm_mib=pods.shared_memory_mib(resources),
         restart_policy="Never",
+        # It may train on: a silent node may only be out of the API server's sight.
+        replaceable=False,
         labels={names.ATTEMPT: str(attempt)},
         annotations=pods.DO_NOT_DISRUPT,
         config_map=names.config(run.name),

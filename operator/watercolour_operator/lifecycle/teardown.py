@@ -39,7 +39,7 @@ def removals(case: Case, verdict: Verdict) -> tuple[Removal, ...]:
         going += _autoscalers(case)
         going += _deployments(case, LAST)
         going += _orphans(case)
-    going += _forced(case, ending)
+    going += _forced(case)
     left = ttl_left(case)
     if left is not None and left <= 0:
         going += _rest(case, going)
@@ -151,12 +151,15 @@ def _ending_for(case: Case) -> float:
     return seconds_between(stopped.last_transition_time, case.now) or 0.0
 
 
-def _forced(case: Case, ending: bool) -> Iterator[Removal]:
-    """Pods that will not end by themselves, where somebody waits for them to."""
+def _forced(case: Case) -> Iterator[Removal]:
+    """Pods that will not end by themselves.
+
+    The next attempt and the run's end wait for them, and so does a Deployment whose template has
+    changed.
+    """
     patience = case.settings.force_delete_seconds
     for pod in leftovers.working(case):
-        awaited = ending or pod.component is Component.TRAINER
-        if awaited and attempts.overdue(pod, case.observed, patience):
+        if attempts.overdue(pod, case.observed, patience):
             yield Removal("Pod", pod.name, 0)
 
 

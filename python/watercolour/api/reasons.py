@@ -155,7 +155,7 @@ class Reason(StrEnum):
     TRAINER_DISRUPTED = "TrainerDisrupted"
     """Preemption, eviction or a lost node ended the trainer; counts only when told to."""
     NODE_LOST = "NodeLost"
-    """The trainer's node is gone; its pod is deleted by force before the next attempt."""
+    """A part's node is gone or silent; another pod takes over, for a trainer the next attempt."""
     RESTARTS_EXHAUSTED = "RestartsExhausted"
     """The trainer failed more often than restartPolicy.maxRestarts allows."""
     OOM_KILLED = "OOMKilled"

@@ -230,3 +230,38 @@ def test_secrets_in_a_pods_words_are_not_repeated() -> None:
     assert "hf_abcdefghijklmnopqrst" not in text
     assert "me:pw" not in text
     assert "OSError: 401" in text
+
+
+def test_renderers_of_a_silent_node_are_replaced_at_once_and_go_later() -> None:
+    world = training(renderers={"scaling": {"min": 1}})
+    world.live(3)
+    (lost,) = world.of(Component.RENDERERS)
+    world.silent.add(lost.name)
+    world.change(lost, ready=False, tainted=True, node="node-9")
+    world.delete_pod(lost.name)
+    world.reconcile()
+    assert world.said(T.RENDERERS_READY) == ("False", "NodeLost")
+    message = world.condition(T.RENDERERS_READY).message
+    assert message.startswith("0 of 1 renderers ready.")
+    assert f"{lost.name}: taken off node-9" in message
+    assert story(world.events).count(("Warning", "NodeLost")) == 1
+    world.live(3)
+    assert world.said(T.RENDERERS_READY) == ("True", "Ready")
+    assert world.status.renderers is not None
+    assert world.status.renderers.ready == 1
+    assert lost.name in world.pods
+    world.live(140, every=5)
+    assert lost.name not in world.pods, "a Deployment that changes would wait for it"
+    assert world.phase is Phase.RUNNING
+    assert story(world.events).count(("Warning", "NodeLost")) == 1
+
+
+def test_a_pod_that_is_asked_to_go_by_its_own_deployment_tells_of_no_lost_node() -> None:
+    world = training(renderers={"scaling": {"min": 1}})
+    world.live(3)
+    (going,) = world.of(Component.RENDERERS)
+    world.silent.add(going.name)
+    world.change(going, ready=False)
+    world.delete_pod(going.name)
+    world.reconcile()
+    assert world.said(T.RENDERERS_READY) == ("False", "PodStarting")

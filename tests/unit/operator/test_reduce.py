@@ -109,6 +109,15 @@ def test_a_pod_that_went_with_its_node_is_told_from_one_that_was_evicted(
     assert reduced(pod(status)).node_lost is lost
 
 
+@pytest.mark.parametrize(
+    ("reason", "tainted"), [("DeletionByTaintManager", True), ("EvictionByEvictionAPI", False)]
+)
+def test_a_pod_is_told_that_was_taken_off_its_node_by_a_taint(reason: str, tainted: bool) -> None:
+    told = {"type": "DisruptionTarget", "status": "True", "reason": reason}
+    assert reduced(pod({"conditions": [told]})).tainted is tainted
+    assert not reduced(pod({"conditions": [told | {"status": "False"}]})).tainted
+
+
 def test_a_pod_among_several_knows_its_number() -> None:
     raw = pod()
     assert reduced(raw).index is None

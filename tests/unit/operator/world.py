@@ -68,6 +68,8 @@ class World:
     #: GPU nodes have room; images can be pulled; kubelets answer.
     room: bool = True
     kubelet: bool = True
+    #: Names of pods whose node is silent.
+    silent: set[str] = field(default_factory=set[str])
     events: list[Event] = field(default_factory=list[Event])
     removed: list[str] = field(default_factory=list[str])
     #: The next status is lost on its way to the API server.
@@ -241,6 +243,8 @@ class World:
 
     def _play(self, pod: Pod) -> None:
         asked = pod.deleting
+        if pod.name in self.silent:
+            return
         if asked is not None and self.kubelet:
             trains = pod.component is Component.TRAINER
             # The trainer writes its checkpoint and ends within two seconds; others at once.

@@ -50,7 +50,24 @@ def test_placement_reaches_the_renderers() -> None:
         "priorityClassName": "low",
     }
     found = pod(build(with_template("renderers", {"spec": placement})), "peonies-renderers")
+    assert found.pop("tolerations")[-1:] == placement.pop("tolerations")
     assert {name: found[name] for name in placement} == placement
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ({"key": "node.kubernetes.io/unreachable", "tolerationSeconds": 600}, True),
+        ({"operator": "Exists"}, True),
+        ({"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}, False),
+        ({"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}, False),
+    ],
+)
+def test_a_template_says_how_long_a_silent_node_is_borne(said: dict[str, Any], left: bool) -> None:
+    template = with_template("renderers", {"spec": {"tolerations": [said]}})
+    found = pod(build(template), "peonies-renderers")["tolerations"]
+    assert (found == [said]) is left
+    assert found[-1] == said
 
 
 def test_a_template_adds_to_the_toleration_of_the_gpu() -> None:
