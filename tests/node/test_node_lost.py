@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cluster.ground import processes
-from tests.cluster.node import cluster
+from tests.cluster.node import cluster, images, run
 from tests.cluster.node.cluster import Cluster
 from tests.cluster.node.place import FIRST, SECOND, Place
-from tests.node.conftest import Json, Space, announce
+from tests.node.conftest import Json, Space, announce, restricted
+from tests.node.lives import PATIENCE, Run, ready, step
 from tests.node.test_ground import policy, shut_off
 
+from watercolour.train import parquet
+
 HOSTNAME = "kubernetes.io/hostname"
+STEPS = 8
 BOTH = [(FIRST.name, SECOND.name), (SECOND.name, FIRST.name)]
 
 
@@ -139,3 +146,76 @@ def test_lost_node_tells_nobody_and_can_come_back(
     cluster.second(space.cluster, lambda text: None)
     again = running(space, "serve", ":8080", **on(SECOND.name))
     assert opens(space, asker, f"{space.get('pod', again)['status']['podIP']}:8080")
+
+
+@pytest.fixture
+def garden(
+    found: Cluster, place: Place, second: Place, request: pytest.FixtureRequest
+) -> Iterator[Space]:
+    """A namespace for a run, both nodes with our images, the operator on the first."""
+    say = announce(request)
+    for node, names in ((place, ()), (second, ("operator", "renderer"))):
+        images.bring(node, say, names)
+    selector = f"operator.nodeSelector.{HOSTNAME.replace('.', chr(92) + '.')}={FIRST.name}"
+    run.install(found, say, "--set", selector)
+    yield from restricted(found)
+
+
+def test_run_outlives_the_node_of_its_renderers(
+    garden: Space, second: Place, place: Place, tmp_path: Path
+) -> None:
+    story = Run(garden, "storm")
+    parts = {part: {"spec": on(FIRST.name)} for part in ("trainer", "env", "scorer")}
+    wish = {"renderers": {"spec": {"affinity": prefers(SECOND.name)}}}
+    story.apply(
+        STEPS, every=2, renderers={"scaling": {"min": 2, "max": 2}}, podTemplates=parts | wish
+    )
+
+    def standing() -> list[str]:
+        """The nodes of the renderers that are ready and stay."""
+        return [each["spec"]["nodeName"] for each in story.pods("renderers") if ready(each)]
+
+    story.until("running", lambda found: step(found) >= 1)
+    both = processes.wait_until(lambda: standing() == [SECOND.name] * 2, PATIENCE)
+    assert both, garden.kubectl("get", "pods", "-o", "wide")
+    story.until("painting", lambda found: found.get("renderers", {}).get("busy"))
+    cluster.lose(place)
+    lost = time.monotonic()
+    silent = story.until("without renderers", lambda found: found["renderers"]["ready"] == 0)
+    print(f"seen after {time.monotonic() - lost:.0f} s")
+    back = processes.wait_until(lambda: standing() == [FIRST.name] * 2, PATIENCE)
+    assert back, garden.kubectl("get", "pods", "-o", "wide")
+    print(f"both renderers are back after {time.monotonic() - lost:.0f} s")
+    further = story.until("a step further", lambda found: step(found) > step(silent))
+    print(f"a step further after {time.monotonic() - lost:.0f} s")
+    told = garden.get("events", "", "--field-selector=reason=NodeLost")["items"]
+    assert [each["involvedObject"]["name"] for each in told] == [story.name]
+    assert SECOND.name in told[0]["message"]
+    found = story.until("succeeded", lambda found: found["phase"] == "Succeeded")
+    assert len(found["attempts"]) == len(further["attempts"]) == 1
+    assert step(found) == STEPS
+    folder = run.fetch(garden.cluster, garden.name, story.name, tmp_path)
+    whole(folder)
+    # The node never says that they have ended.
+    label = f"watercolour.dev/run={story.name}"
+    gone = processes.wait_until(
+        lambda: (
+            not garden.get(
+                "pods", "", "-l", label, f"--field-selector=spec.nodeName={SECOND.name}"
+            )["items"]
+        ),
+        PATIENCE,
+    )
+    assert gone, garden.kubectl("get", "pods", "-o", "wide")
+
+
+def whole(folder: Path) -> None:
+    """Every rollout of the run is there and was scored, or refused for what the policy wrote."""
+    rows = [row for file in sorted(folder.glob("rollouts/*.parquet")) for row in parquet.read(file)]
+    sizes = Counter(row["step"] for row in rows)
+    assert sorted(sizes) == list(range(STEPS))
+    assert len(set(sizes.values())) == 1, sizes
+    unscored = [(row["step"], row["unscored_reason"]) for row in rows if row["reward"] is None]
+    assert unscored == []
+    made_up = [row for row in rows if row["reward"] == 0 and not row["violations"]]
+    assert made_up == []

@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.ground import processes
 from tests.cluster.node import cluster, host
 from tests.cluster.node.cluster import Cluster
-from tests.cluster.node.place import CGROUP, COVERED, LINK, RUNNING, Place
+from tests.cluster.node.place import CGROUP, COVERED, LINK, RUNNING, SECOND, Place
 from tests.node.conftest import Space, restricted
 
 
@@ -63,6 +63,9 @@ def test_nothing_is_left_of_a_node_that_is_killed(node: Space) -> None:
     volume = {"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}
     pod = node.pod("pause", volumes=[volume])
     node.wait(f"pod/{pod}", "condition=Ready")
+    cluster.second(node.cluster, lambda text: None)
+    other = node.pod("pause", nodeSelector={"kubernetes.io/hostname": SECOND.name})
+    node.wait(f"pod/{other}", "condition=Ready")
     kept = host.settings_before()
     assert len(traces(place)) > 10
     os.kill(int(place.pid.read_text()), signal.SIGKILL)
@@ -72,3 +75,4 @@ def test_nothing_is_left_of_a_node_that_is_killed(node: Space) -> None:
     assert host.settings() == kept
     assert not [str(each) for each in COVERED if each.exists() and not any(each.iterdir())]
     assert place.images.exists()
+    assert place.second.images.exists()

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from tests.cluster.ground import binaries
 from tests.cluster.node import archive, daemons
-from tests.cluster.node.cluster import Cluster
+from tests.cluster.node.cluster import Cluster, places
 from tests.cluster.node.place import Place
 from tests.cluster.node.run import kubectl
 
@@ -82,7 +82,8 @@ def install(cluster: Cluster, names: Sequence[str], say: Say) -> None:
             say(f"starting {name}")
             for deployment, program in wanted.programs.items():
                 path = binaries.provide(program, say) / program
-                _import(cluster.place, path, _image(program), wanted.entry[deployment])
+                for place in places(cluster.place):
+                    _import(place, path, _image(program), wanted.entry[deployment])
             folder = binaries.module_folder(name, wanted.module) / wanted.manifests
             built = kubectl(cluster, "kustomize", str(folder))
             manifests = [ours(each, wanted) for each in yaml.safe_load_all(built)]
@@ -113,7 +114,7 @@ def _image(program: str) -> str:
 def _import(place: Place, program: Path, image: str, entry: str) -> None:
     if image in daemons.ctr(place, "images", "ls", "--quiet").split():
         return
-    with tempfile.TemporaryDirectory(dir=place.life) as scratch:
+    with tempfile.TemporaryDirectory(dir=place.own) as scratch:
         path = Path(scratch) / "image.tar"
         archive.write(path, image, {entry: program}, [entry], USER)
         daemons.ctr(place, "images", "import", str(path))

@@ -85,8 +85,11 @@ class Second:
         """Kill the first process of its namespace, and wait until all of it has ended."""
         assert self._process is not None
         pid = self._process.pid
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for child in children:
             os.kill(int(child), signal.SIGKILL)
+        if not children:  # it has just been started
+            self._process.kill()
         self._process.wait()
 
     def _forget(self) -> None:
