@@ -130,14 +130,16 @@ def _orphans(case: Case) -> Iterator[Removal]:
     """Pods of parts whose Deployment is gone: none gets longer to end than it needs.
 
     Garbage collection asks them to go, with the grace of their template; what it has not asked
-    after a while is asked here.
+    after a while is asked here. Who has outlasted its grace is not asked again: the API server
+    would count anew, and deletion by force wait as long.
     """
     owners = {child.component for child in case.observed.children if child.kind == "Deployment"}
     for pod in leftovers.working(case):
         if pod.component in owners or pod.component is Component.TRAINER:
             continue
         forgotten = pod.deleting is None and _ending_for(case) > GC_LAG_SECONDS
-        if forgotten or (pod.deleting is not None and pod.grace_seconds > GRACE_SECONDS):
+        asked = seconds_between(pod.deleting, case.now)
+        if forgotten or (asked is not None and GRACE_SECONDS < pod.grace_seconds > asked):
             yield Removal("Pod", pod.name, GRACE_SECONDS)
 
 

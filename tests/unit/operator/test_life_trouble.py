@@ -265,3 +265,20 @@ def test_a_pod_that_is_asked_to_go_by_its_own_deployment_tells_of_no_lost_node()
     world.delete_pod(going.name)
     world.reconcile()
     assert world.said(T.RENDERERS_READY) == ("False", "PodStarting")
+
+
+def test_a_renderer_that_outlasted_its_grace_is_not_asked_again_when_the_run_ends() -> None:
+    world = training(renderers={"scaling": {"min": 1}})
+    world.live(3)
+    (lost,) = world.of(Component.RENDERERS)
+    world.silent.add(lost.name)
+    world.change(lost, ready=False, tainted=True)
+    world.delete_pod(lost.name, 80)
+    world.live(100, every=5)
+    world.end_trainer(0)
+    world.live(60, every=5)
+    assert world.phase is Phase.COMPLETING
+    assert lost.name not in world.removed, "its time would begin anew"
+    world.live(60, every=5)
+    assert lost.name not in world.pods
+    assert world.phase is Phase.SUCCEEDED

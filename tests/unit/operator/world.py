@@ -215,8 +215,8 @@ class World:
     def delete_pod(self, name: str, grace: float | None = None) -> None:
         """Ask a pod to go; one without grace, or that is over, goes at once."""
         pod = self.pods.get(name)
-        if pod is None:
-            return
+        if pod is None or (grace is None and pod.deleting):
+            return  # garbage collection passes over what is going
         own = GRACE.get(pod.component, OTHER_GRACE) if grace is None else grace
         if own == 0 or pod.phase in ("Succeeded", "Failed") or pod.scheduled is None:
             del self.pods[name]
