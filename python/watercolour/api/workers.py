@@ -38,7 +38,7 @@ class Scaling(Part):
     # About as long as a renderer takes to start: bursts are announced, so keeping one longer costs
     # more than starting it anew.
     idle_seconds: Seconds = Field(
-        default=20.0, description="Seconds without work after which a pod is let go."
+        default=10.0, description="Seconds without work after which a pod is let go."
     )
 
 
