@@ -30,7 +30,7 @@ lint: setup  ## Style, types and layers
 	@.venv/bin/lint-imports
 
 bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
-	@for b in $(filter-out bench/soak.py bench/painting.py,$(wildcard bench/[a-z]*.py)); do echo "== $$b"; .venv/bin/python $$b; done
+	@for b in $(filter-out bench/soak.py bench/painting.py bench/on_node.py,$(wildcard bench/[a-z]*.py)); do echo "== $$b"; .venv/bin/python $$b; done
 
 soak: setup  ## 3,000 small paintings in a row, one in ten hostile (SOAK_RENDERS): what leaks, what grows
 	@.venv/bin/python bench/soak.py --renders $${SOAK_RENDERS:-3000}

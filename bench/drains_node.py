@@ -28,8 +28,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # The node is that of the tests, and the run that of another bench.
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
+import on_node
 import scaling_node as bench
-from scaling_node import Cell, Pods
+from on_node import Pods
+from scaling_node import Cell
 from tests.cluster.node import cluster, host, images, run
 from tests.cluster.node.cluster import Cluster
 
@@ -81,11 +83,11 @@ def measure(found: Cluster, drains: int, most: int) -> Outcome:
     run.namespace(found, NAMESPACE)
     kubectl("apply", "-f", "-", stdin=json.dumps(specification(most)))
     try:
-        bench.until("the environment", lambda: bench.begun(kubectl, "drained"))
+        on_node.until("the environment", lambda: on_node.begun(kubectl, "drained"))
         with ExitStack() as ends:
-            server = ends.enter_context(bench.served(found, "proxy", "--port=0"))
-            forward = bench.forward(NAMESPACE, "drained")
-            env = ends.enter_context(bench.served(found, *forward))
+            server = ends.enter_context(on_node.served(found, "proxy", "--port=0"))
+            forward = on_node.forward(NAMESPACE, "drained")
+            env = ends.enter_context(on_node.served(found, *forward))
             return asyncio.run(_drain(env, server, drains, most))
     finally:
         kubectl("delete", "wcr", "drained", "--timeout=600s")
@@ -96,7 +98,7 @@ async def _drain(env: str, server: str, drains: int, most: int) -> Outcome:
     pods, told, painted, unpainted = Pods(), 0, 0, 0
     with EnvClient(env, sessions=2 * most, timeout_s=3600) as client:
         async with httpx.AsyncClient(timeout=30, trust_env=False) as http:
-            looking = asyncio.create_task(bench.look(http, server, NAMESPACE, "drained", pods))
+            looking = asyncio.create_task(on_node.look(http, server, NAMESPACE, "drained", pods))
 
             async def paint_on(number: int) -> None:
                 nonlocal painted, unpainted
@@ -126,7 +128,7 @@ async def _drain(env: str, server: str, drains: int, most: int) -> Outcome:
                     await _scale(http, server, 1)
                     told += most - 1
                     await _until(lambda: pods.alive == 1, "the pods' end")
-                    bench.say(f"{told} of {drains} drained, {painted} painted, {unpainted} not")
+                    on_node.say(f"{told} of {drains} drained, {painted} painted, {unpainted} not")
                 drained_lost, forced = await lost(), pods.forced
                 await all_busy()
                 killed = await _kill(http, server, most - 1)
@@ -168,7 +170,7 @@ async def _until(holds: Any, what: str) -> None:
     while not holds():
         if time.monotonic() > give_up:
             raise RuntimeError(f"{what}: not there after {WITHIN:.0f} s")
-        await asyncio.sleep(bench.LOOK_EVERY / 2)
+        await asyncio.sleep(on_node.LOOK_EVERY / 2)
 
 
 def main() -> int:
@@ -179,10 +181,10 @@ def main() -> int:
     options = parser.parse_args()
     was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
     try:
-        found = cluster.up(bench.say)
+        found = cluster.up(on_node.say)
         if found.place:
-            images.bring(found.place, bench.say, ("operator", "env", "renderer"))
-        run.install(found, bench.say)
+            images.bring(found.place, on_node.say, ("operator", "env", "renderer"))
+        run.install(found, on_node.say)
         one = measure(found, options.drains, options.most)
     finally:
         if not was_up:

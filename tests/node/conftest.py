@@ -102,6 +102,14 @@ class Space:
         self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
         return name
 
+    def hello(self) -> str:
+        """A Service `hello` on port 80 before the pods that serve on 8080; its address."""
+        ports = [{"port": 80, "targetPort": 8080}]
+        spec = {"selector": {"probe": "serve"}, "ports": ports}
+        meta = {"name": "hello"}
+        self.apply({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+        return self.get("service", "hello")["spec"]["clusterIP"]
+
     def probe(self, pod: str, *command: str) -> str:
         """What the probe in a running pod answers."""
         return self.kubectl("exec", pod, "--", "/probe", *command, check=False)

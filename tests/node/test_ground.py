@@ -46,14 +46,7 @@ def shut_off(space: Space, pod: str, *targets: str) -> bool:
 def test_names_resolve_and_services_lead_to_pods(space: Space) -> None:
     server(space)
     asker = client(space)
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "hello"},
-        "spec": {"selector": {"probe": "serve"}, "ports": [{"port": 80, "targetPort": 8080}]},
-    }
-    space.apply(service)
-    address = space.get("service", "hello")["spec"]["clusterIP"]
+    address = space.hello()
     name = f"hello.{space.name}.svc.cluster.local"
     assert space.probe(asker, "lookup", name).split() == [address]
     # The endpoints come a moment after the pod.

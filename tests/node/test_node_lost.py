@@ -65,14 +65,7 @@ def test_pods_of_both_nodes_reach_each_other(
     assert found["spec"]["nodeName"] == there
     asker = running(space, "pause", **on(here))
     assert opens(space, asker, f"{found['status']['podIP']}:8080")
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "hello"},
-        "spec": {"selector": {"probe": "serve"}, "ports": [{"port": 80, "targetPort": 8080}]},
-    }
-    space.apply(service)
-    address = space.get("service", "hello")["spec"]["clusterIP"]
+    address = space.hello()
     assert opens(space, asker, f"{address}:80")
     name = f"hello.{space.name}.svc.cluster.local"
     assert space.probe(asker, "lookup", name).split() == [address]

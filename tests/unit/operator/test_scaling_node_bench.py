@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from bench import scaling_node
+from bench.on_node import Pods, begun
 from bench.scaling_node import (
     LOST,
     Cell,
     Outcome,
-    Pods,
     autoscaler,
     beside,
     shared,
@@ -142,7 +141,7 @@ def test_last_line_compares_with_the_cheaper_rival_and_none_is_not_0() -> None:
 def test_run_that_is_refused_ends_the_wait_with_its_reason() -> None:
     def answering(*conditions: dict[str, str]) -> bool:
         run = json.dumps({"status": {"conditions": conditions}} if conditions else {})
-        return scaling_node.begun(lambda *_: run, "queue")
+        return begun(lambda *_: run, "queue")
 
     assert not answering()
     assert not answering({"type": "EnvReady", "status": "False", "reason": "PodStarting"})
