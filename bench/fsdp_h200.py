@@ -19,17 +19,18 @@ import os
 import random
 import sys
 import tempfile
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[1]
+# The server is that of the tests.
+sys.path.insert(0, str(ROOT))
+
 import torch
 from safetensors.torch import load_file
 from step_h200 import Answers
+from tests.unit.train.vllm_server import Vllm, serving
 from torch.distributed.tensor import DTensor
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
 
@@ -85,36 +86,19 @@ def write(folder: Path, *, tiny: bool) -> int:
     return len(tokenizer)
 
 
-@contextmanager
-def completions(vocabulary: int, tokens: int) -> Generator[str]:
-    """The address of a server that takes adapters and completes each prompt by chance."""
+class ByChance(Vllm):
+    """A server that takes adapters, and completes each prompt by chance."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply: Json = {}
-            if self.path == "/v1/completions":
-                drawn = random.Random(body["seed"]).choices(range(vocabulary), k=tokens)
-                logs = {"token_logprobs": [-math.log(vocabulary)] * tokens}
-                reply["choices"] = [
-                    {"token_ids": drawn, "logprobs": logs, "finish_reason": "length"}
-                ]
-            raw = json.dumps(reply).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
+    vocabulary: int
+    tokens: int
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    def answer(self, path: str, body: Json) -> tuple[int, Any]:
+        """What vLLM would, but for the tokens."""
+        if path != "/v1/completions":
+            return 200, "done"
+        drawn = random.Random(body["seed"]).choices(range(self.vocabulary), k=self.tokens)
+        logs = {"token_logprobs": [-math.log(self.vocabulary)] * self.tokens}
+        return 200, {"choices": [{"token_ids": drawn, "logprobs": logs, "finish_reason": "length"}]}
 
 
 def specification(model: Path, endpoint: str, *, steps: int, tokens: int, fsdp: bool) -> Json:
@@ -225,10 +209,12 @@ def main() -> None:
         folder = Path(scratch)
         vocabulary = write(folder / "model", tiny=args.tiny)
         torch.cuda.empty_cache()
-        with completions(vocabulary, args.tokens) as endpoint:
+        chance = ByChance(folder / "model", end=0)
+        chance.vocabulary, chance.tokens = vocabulary, args.tokens
+        with serving(chance):
             for name in ("whole", "parts"):
                 sizes = {"steps": args.steps, "tokens": args.tokens, "fsdp": name == "parts"}
-                spec = specification(folder / "model", endpoint, **sizes)
+                spec = specification(folder / "model", chance.url, **sizes)
                 found[name] = trained(spec, folder / name)
                 print(f"{name}: {json.dumps(found[name])}", flush=True)
         distance = apart(

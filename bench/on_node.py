@@ -1,4 +1,4 @@
-"""What the benches on a whole Kubernetes node share: a run's renderer pods, and ways to reach it."""
+"""What the benches on a whole Kubernetes node share: a run's renderers, and ways to reach it."""
 
 from __future__ import annotations
 
