@@ -14,8 +14,8 @@ a core so that their number matters on two. The run's trainer is idle: the bench
 a renderer, `pod-s` from pods' own start to their end between the first burst and one gap after the
 last one began; each but the wait is a mean over bursts. A burst begins a gap after the one before
 began, or when that is done. `busy kills` are renders that the environment lost with their renderer.
-Cells whose bursts are far apart share the node: their bursts begin in turn, 100 s apart or more,
-and `beside` tells for how many of a cell's seconds of painting another one painted too.
+Cells of a trace whose bursts are far apart share the node: their bursts begin in turn, and `beside`
+tells for how many of a cell's seconds of painting another one painted too.
 What was measured is kept in ~/.cache/watercolour/bench; `--fresh` measures anew.
 
     .venv/bin/python bench/scaling_node.py [--trace published-8] [--gap 60] [--mode HPA]
@@ -64,7 +64,8 @@ TRACES, GAPS = ("published-8", "burst-64", "fast"), (60.0, 300.0, 900.0)
 CPU_TARGET = 80  # per cent of the request: what `kubectl autoscale` takes when it is not told
 #: Of a sketch: as heavy as lets two cores paint a burst within the shortest gap that it is for.
 SHAPES = {"published-8": 700, "burst-64": 120, "fast": 20}
-ROOM_SECONDS = 100.0  # of a gap for each cell that shares the node
+#: Seconds of a gap for each cell that shares the node: what a burst takes the slowest mode, about.
+ROOM = {"published-8": 100.0, "burst-64": 350.0}
 LOST = re.compile(r'^watercolour_render_attempts_total\{outcome="infrastructure"\} (\S+)$', re.M)
 #: Stands where the trainer would: answers its probes, and ends when it is told to.
 IDLE_TRAINER = """\
@@ -371,9 +372,11 @@ def cells(options: argparse.Namespace) -> list[Cell]:
 def shared(cells: Sequence[Cell]) -> list[list[Cell]]:
     """The cells that are measured at once: as many of one gap as have room in it."""
     groups: list[list[Cell]] = []
-    for cell in sorted(cells, key=lambda cell: cell.gap or 0.0):
+    for cell in sorted(cells, key=lambda cell: (cell.trace, cell.gap or 0.0)):
         last = groups[-1] if groups else []
-        if last and last[0].gap == cell.gap and (len(last) + 1) * ROOM_SECONDS <= (cell.gap or 0.0):
+        alike = bool(last) and (last[0].trace, last[0].gap) == (cell.trace, cell.gap)
+        room = ROOM.get(cell.trace, math.inf)
+        if alike and (len(last) + 1) * room <= (cell.gap or 0.0):
             last.append(cell)
         else:
             groups.append([cell])

@@ -106,14 +106,18 @@ def test_cells_share_the_node_where_their_gap_leaves_room() -> None:
         return Cell(trace, gap, 2, mode, 8, 0.2, 5)
 
     cells = [of(300.0), of(60.0), of(60.0, "HPA"), of(300.0, "HPA"), of(300.0, "KEDA"), of(None)]
-    more = [of(300.0, trace="burst-64"), of(900.0), of(900.0, trace="burst-64")]
-    assert shared([*cells, *more]) == [
+    heavy = [of(300.0, trace="burst-64"), of(300.0, "HPA", "burst-64")]
+    rare = [of(900.0, mode, "burst-64") for mode in ("Queue", "HPA", "KEDA")]
+    assert shared([*cells, of(900.0), *heavy, *rare]) == [
+        [heavy[0]],
+        [heavy[1]],
+        rare[:2],
+        rare[2:],
         [cells[5]],
         [cells[1]],
         [cells[2]],
         [cells[0], cells[3], cells[4]],
-        [more[0]],
-        [more[1], more[2]],
+        [of(900.0)],
     ]
 
 
