@@ -26,17 +26,13 @@ ROOT = Path(__file__).resolve().parents[1]
 # The node is that of the tests.
 sys.path.insert(0, str(ROOT))
 
+from on_node import say
 from tests.cluster.node import cluster, host, images, run
 from tests.cluster.node.cluster import Cluster
 
 NAMESPACE = "overhead"
 MOST = 1.3
 PARTS = ("seconds_generate", "seconds_wait", "seconds_update")
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    print(f"overhead: {text}", file=sys.stderr, flush=True)
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -96,8 +97,8 @@ def _seconds(stamp: str | None) -> float | None:
 
 
 def say(text: str) -> None:
-    """A line of progress."""
-    print(f"scaling: {text}", file=sys.stderr, flush=True)
+    """A line of progress, under the bench's name."""
+    print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
 
 
 def begun(kubectl: Any, name: str) -> bool:
