@@ -314,7 +314,7 @@ async def play(cell: Cell, env: str, server: str, painting: list[tuple[float, fl
                 due = max(begin + cell.announce + at, time.time())
                 if cell.announce:
                     await asyncio.sleep(due - cell.announce - time.time())
-                    await client.announce(len(offsets), until=due + cell.announce)
+                    await client.announce(len(offsets), due + cell.announce, cell.announce)
                 await asyncio.sleep(due - time.time())
                 started, first = time.time(), len(rollouts)
                 rollouts += await asyncio.gather(

@@ -99,7 +99,9 @@ class Answers:
         timer.start()
         return future
 
-    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
         """Heard."""
         future: Future[bool] = Future()
         future.set_result(True)

@@ -121,7 +121,9 @@ class Stage:
         future.set_result(Rollout(completion=completion, sketch=completion, **ids, **update))
         return future
 
-    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
         """Nobody waits for them."""
         future: Future[bool] = Future()
         future.set_result(True)

@@ -36,6 +36,8 @@ class Pod:
     #: The scheduler's own words while it waits.
     unschedulable: str | None = None
     ready: bool = False
+    #: When it last became ready; None while it is not.
+    readied: datetime | None = None
     #: When deletion was asked for; the pod is Terminating.
     deleting: datetime | None = None
     #: Seconds that it may take to end once its deletion was asked for.
@@ -94,6 +96,8 @@ class Demand:
     queued: int
     inflight: int
     announced: int
+    #: Seconds until the first of the announced renders is expected; 0 is at any moment.
+    due_seconds: float = 0.0
     #: Paintings that wait for a scorer which is away or asleep.
     scoring: int = 0
 

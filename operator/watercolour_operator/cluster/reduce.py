@@ -233,6 +233,7 @@ def pod(raw: Raw) -> Pod | None:
     state = _container(component, status)
     node = spec.get("nodeName")
     disruption: Raw = conditions.get("DisruptionTarget") or {}
+    readied = _readied(conditions.get("Ready") or {}, metadata)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -245,7 +246,8 @@ def pod(raw: Raw) -> Pod | None:
         node=sys.intern(node) if node else None,
         scheduled=_scheduled(node, conditions, metadata),
         unschedulable=_unschedulable(conditions),
-        ready=(conditions.get("Ready") or {}).get("status") == "True",
+        ready=readied is not None,
+        readied=readied,
         deleting=_asked_to_go(metadata),
         grace_seconds=float(metadata.get("deletionGracePeriodSeconds") or 0),
         disrupted=disruption.get("status") == "True" or status.get("reason") in _DISRUPTED,
@@ -335,6 +337,15 @@ def _scheduled(node: str | None, conditions: Mapping[str, Raw], metadata: Raw) -
     if bound and bound.get("status") == "True":
         return _time_or_none(bound.get("lastTransitionTime"))
     return _time(metadata["creationTimestamp"]) if node else None
+
+
+def _readied(condition: Raw, metadata: Raw) -> datetime | None:
+    """When the pod became ready; its creation where nobody says."""
+    if condition.get("status") != "True":
+        return None
+    return _time_or_none(condition.get("lastTransitionTime")) or _time(
+        metadata["creationTimestamp"]
+    )
 
 
 def _unschedulable(conditions: Mapping[str, Raw]) -> str | None:

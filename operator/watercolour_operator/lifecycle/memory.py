@@ -18,6 +18,7 @@ def recalled(decision: ScalingDecision | None) -> Memory:
         blind_since=moment(decision.blind_since),
         surplus_since=moment(decision.surplus_since),
         surplus_peaks=decision.surplus_peaks,
+        start_seconds=decision.start_seconds,
     )
 
 
@@ -34,6 +35,7 @@ def noted(result: ScalingResult, old: ScalingDecision | None, now: datetime) -> 
         blind_since=_text(kept.blind_since),
         surplus_since=_text(kept.surplus_since),
         surplus_peaks=kept.surplus_peaks,
+        start_seconds=kept.start_seconds,
     )
 
 

@@ -15,6 +15,9 @@ from watercolour_operator.observed import Demand, Load
 #: Largest number of renders that is believed.
 MOST_RENDERS = 1_000_000
 
+#: Longest wait that is believed, in seconds.
+MOST_SECONDS = 1e6
+
 #: What /progress says beyond status.progress and other parts of the status show.
 BESIDES = ("lastCheckpointStep", "bestRollout")
 
@@ -54,7 +57,8 @@ def demand(said: Said | None) -> Demand | None:
         return None
     scorer = said.get("scorer")
     scoring = _count(scorer.get("waiting")) if isinstance(scorer, dict) else None
-    return Demand(queued, inflight, announced, scoring=scoring or 0)
+    due = _seconds(said.get("due_seconds"))
+    return Demand(queued, inflight, announced, due_seconds=due or 0.0, scoring=scoring or 0)
 
 
 def load(said: Said | None) -> Load | None:
@@ -70,6 +74,11 @@ def load(said: Said | None) -> Load | None:
         return None
     refuses = said.get("refuses")
     return Load(slots, busy, draining, REASONS.get(refuses) if isinstance(refuses, str) else None)
+
+
+def _seconds(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= MOST_SECONDS else None
 
 
 def _count(value: Any) -> int | None:

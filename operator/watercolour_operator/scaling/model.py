@@ -28,6 +28,8 @@ class Render:
     seconds: float
     #: When the trainer announces it; None when it does not.
     announced: float | None = None
+    #: When the trainer says that it will arrive; None when it is right.
+    due: float | None = None
     started: float | None = None
     ended: float | None = None
 
@@ -111,13 +113,14 @@ class World:
 
     def demand(self) -> Demand:
         """What the environment's ``GET /v1/demand`` says."""
-        announced = sum(
-            1
+        announced = [
+            render.arrives if render.due is None else render.due
             for render in self.renders[self._arrived :]
             if render.announced is not None and render.announced <= self.now
-        )
+        ]
         inflight = sum(len(worker.jobs) for worker in self.workers)
-        return Demand(len(self.queue), inflight, announced)
+        due = max(min(announced, default=0.0) - self.now, 0.0)
+        return Demand(len(self.queue), inflight, len(announced), due_seconds=due)
 
     def loads(self) -> dict[str, Load]:
         """What the ``GET /v1/load`` of the running pods say."""
@@ -140,7 +143,7 @@ class World:
         return next((worker for worker in self.workers if worker.name == name), None)
 
     def _pod(self, worker: Worker) -> Pod:
-        started = worker.starts <= self.now
+        started, readied = worker.starts <= self.now, worker.readies <= self.now
         return Pod(
             name=worker.name,
             uid=worker.name,
@@ -149,7 +152,8 @@ class World:
             created=EPOCH + timedelta(seconds=worker.created),
             owner_uid="replicaset",
             node="node",
-            ready=worker.readies <= self.now,
+            ready=readied,
+            readied=EPOCH + timedelta(seconds=worker.readies) if readied else None,
             started=EPOCH + timedelta(seconds=worker.starts) if started else None,
             deletion_cost=worker.cost,
         )

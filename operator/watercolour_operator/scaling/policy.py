@@ -1,9 +1,10 @@
 """How many renderer pods a run has and which go first. Pure: the same input, the same decision.
 
-Up at once: a render that waits costs the trainer's GPU. Down late and by degrees: a pod is let go
-when as many have been needless for ``idleSeconds``, at most ``SHARE`` of them a decision, and never
-before it has been drained and has nothing left to paint. While the demand is not known, nothing
-changes.
+Up at once: a render that waits costs the trainer's GPU. Up for announced renders as long before the
+first is due as pods of this run take to start: earlier they would idle. Down late and by degrees: a
+pod is let go when as many have been needless for ``idleSeconds``, at most ``SHARE`` of them a
+decision, and never before it has been drained and has nothing left to paint. While the demand is
+not known, nothing changes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ SHARE = 0.5
 #: let go after idleSeconds and at most one part more.
 PARTS = 4
 
+#: Seconds that a start may take longer than the slowest of the last ones, late looks included.
+MARGIN_SECONDS = 5.0
+
 #: Seconds without an answer of the environment that are no reason for alarm.
 PATIENCE_SECONDS = 10.0
 
@@ -41,10 +45,24 @@ def decide(seen: ScalingInput) -> ScalingResult:
     return _queue(seen, seen.demand)
 
 
-def needed(seen: ScalingInput, demand: Demand) -> int:
-    """Pods that the demand asks for, before min and max."""
-    renders = demand.queued + demand.inflight + demand.announced
+def needed(seen: ScalingInput, demand: Demand, within: float = math.inf) -> int:
+    """Pods that the demand asks for, before min and max.
+
+    Announced renders count if the first of them is due ``within`` so many seconds.
+    """
+    renders = demand.queued + demand.inflight
+    renders += demand.announced if demand.due_seconds <= within else 0
     return math.ceil(renders / (seen.scaling.per_pod or seen.slots))
+
+
+def _start_seconds(seen: ScalingInput) -> float | None:
+    """How long pods take to start, by those that are ready; else as it was known before."""
+    starts = [
+        (pod.readied - pod.created).total_seconds()
+        for pod in victims.active(seen.pods)
+        if pod.readied is not None
+    ]
+    return max(starts, default=seen.memory.start_seconds)
 
 
 def _clamped(seen: ScalingInput, pods: int) -> int:
@@ -80,12 +98,17 @@ def _stock(seen: ScalingInput) -> _Stock:
 
 def _queue(seen: ScalingInput, demand: Demand) -> ScalingResult:
     """Mode Queue, the demand being known."""
-    stock, raw = _stock(seen), needed(seen, demand)
+    stock, start = _stock(seen), _start_seconds(seen)
+    memory = Memory(heard=True, start_seconds=start)
+    lead = math.inf if start is None else start + MARGIN_SECONDS
+    raw = needed(seen, demand, lead)
     need = _clamped(seen, raw)
-    memory = Memory(heard=True)
     if need > stock.working:
         asked = f"{demand.queued} waiting, {demand.inflight} painting, {demand.announced} announced"
         return _raised(seen, stock, need, memory, _up(seen, raw), f"Renders: {asked}.")
+    # Nearly as much is spent by letting a pod go and starting another as by letting it idle.
+    near = lead + (start or 0.0) + seen.scaling.idle_seconds
+    need = max(need, min(_clamped(seen, needed(seen, demand, near)), stock.working))
     memory = _remember(seen, memory, need, stock.working)
     keep = _kept(memory, need, stock.working)
     keep = max(keep, stock.working - math.ceil(stock.working * SHARE))
@@ -99,6 +122,10 @@ def _queue(seen: ScalingInput, demand: Demand) -> ScalingResult:
         return replace(result, reason=Reason.COOLING_DOWN, message=words, again_seconds=_part(seen))
     if raw > need:
         return replace(result, reason=Reason.AT_MAXIMUM, message=_at_maximum(seen))
+    if raw < needed(seen, demand):
+        words = f"Pods for {demand.announced} announced renders start {lead:g} s before these come."
+        wait = demand.due_seconds - lead
+        return replace(result, message=words, again_seconds=wait)
     if raw == 0:
         words = f"Nothing is to be painted; min={need} pods stay."
         return replace(result, reason=Reason.AT_MINIMUM, message=words)

@@ -23,6 +23,9 @@ class Memory:
     surplus_since: datetime | None = None
     #: Most pods that were needed in each part of idleSeconds, the newest last.
     surplus_peaks: tuple[int, ...] = ()
+    #: Seconds from a pod's creation to its readiness, of the slowest of the pods that were ready
+    #: last; None while none ever was.
+    start_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,12 @@ class ScalingDecision(StatusPart):
     surplus_peaks: tuple[int, ...] = Field(
         default=(), description="Most pods needed in each part of scaling.idleSeconds, newest last."
     )
+    start_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds from a pod's creation to its readiness, of the slowest of the last "
+        "that became ready. Pods for announced sketches start that long before these come.",
+    )
 
 
 class RenderersStatus(StatusPart):

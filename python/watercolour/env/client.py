@@ -181,21 +181,24 @@ class EnvClient:
             )
         )
 
-    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
         """Tell the environment that rollouts will come, so that renderers can start.
 
         Args:
             rollouts: how many; 0 takes the last announcement back.
             until: when it lapses, in seconds since 1970.
+            due_seconds: from now until the first is expected; 0 is at any moment.
 
         Returns:
             Whether the environment heard it. It is advice: a lost one costs time and nothing else.
         """
-        return self._start(self._announce(rollouts, until), False)
+        return self._start(self._announce(rollouts, until, due_seconds), False)
 
-    async def announce(self, rollouts: int, until: float) -> bool:
+    async def announce(self, rollouts: int, until: float, due_seconds: float = 0.0) -> bool:
         """As :meth:`submit_announcement`, for callers with an event loop."""
-        return await asyncio.wrap_future(self.submit_announcement(rollouts, until))
+        return await asyncio.wrap_future(self.submit_announcement(rollouts, until, due_seconds))
 
     def submit_self_check(self) -> Future[dict[str, Any] | None]:
         """Have the judge asked about pairs of which the answer is known; None if nobody answers."""
@@ -235,8 +238,9 @@ class EnvClient:
         if self._http is not None:
             await self._http.aclose()
 
-    async def _announce(self, rollouts: int, until: float) -> bool:
+    async def _announce(self, rollouts: int, until: float, due_seconds: float) -> bool:
         body: dict[str, Any] = {"announced": rollouts, "until": until, "client": self._name}
+        body["due_seconds"] = due_seconds
         body["judge_spent"] = self._ledger.spent
         # Made here, on the loop that it belongs to, and kept: making one takes 20 ms.
         if self._http is None:

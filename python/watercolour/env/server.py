@@ -97,6 +97,12 @@ class Demand(BaseModel):
 
     announced: int = Field(ge=0, description="Rollouts to come; 0 takes it back.")
     until: float = Field(description="When it lapses, in seconds since 1970.")
+    due_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="From now until the first is expected; 0 is at any moment.",
+    )
     client: str = Field(default="", description="Who announces; one announcement each.")
     judge_spent: Spent | None = Field(
         default=None, description="What the run had spent by the last answer to its client."
@@ -296,6 +302,7 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
             "inflight": now.renderers.inflight,
             # Renderers start for what is announced, and nothing may be painted at all.
             "announced": announcements.total if now.corridor.recipe.paints else 0,
+            "due_seconds": round(announcements.due_seconds, 1),
             **{room: presence.demand for room, presence in now.present.items()},
             **({"judge_spent": spent} if spent else {}),
         }
@@ -306,7 +313,7 @@ def _add_routes(app: FastAPI, metrics: Metrics, announcements: Announcements) ->
 
     @app.post("/v1/demand")
     async def post_demand(body: Demand) -> dict[str, Any]:
-        announcements.announce(body.client, body.announced, body.until)
+        announcements.announce(body.client, body.announced, body.until, body.due_seconds)
         own = budget()
         if own is not None and body.judge_spent is not None:
             own.at_least(body.judge_spent.calls, body.judge_spent.tokens)

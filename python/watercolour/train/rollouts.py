@@ -7,6 +7,7 @@ generation. A group without a single value is tried again with other rows; then 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ GROUP_ATTEMPTS = 2
 LOOK_SECONDS = 0.2
 #: Seconds for which announced rollouts are expected.
 ANNOUNCED_SECONDS = 600.0
+#: Generations whose quickest first row tells when the next one's is due: lengths differ.
+REMEMBERED = 4
 
 
 class Environment(Protocol):
@@ -49,8 +52,10 @@ class Environment(Protocol):
         """Evaluate a completion; the rollout is unscored if the infrastructure fails."""
         ...
 
-    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
-        """Tell that rollouts will come."""
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
+        """Tell that rollouts will come, the first in so many seconds."""
         ...
 
 
@@ -139,6 +144,8 @@ class Painter:
     ranks: Ranks = field(default_factory=Ranks)
     #: Called by all processes together, when all have come to the same place; raises to stop.
     stop_together: Stop = lambda: None
+    #: Seconds from the beginning of each of the last generations to the end of its first row.
+    first_rows: deque[float] = field(default_factory=lambda: deque[float](maxlen=REMEMBERED))
 
     def paint(self, step: int, groups: Sequence[Group], size: int) -> Painted:
         """Complete and evaluate every group; groups without any value once more."""
@@ -196,7 +203,9 @@ class Painter:
     ) -> tuple[dict[int, Rollout], tuple[float, float]]:
         """This process's share of the places: its rollouts, and seconds generating and waiting."""
         if self.ranks.first:
-            self.env.submit_announcement(len(places), time.time() + ANNOUNCED_SECONDS)
+            # The first generation compiles, so it alone tells nothing.
+            due = min(self.first_rows) if len(self.first_rows) > 1 else 0.0
+            self.env.submit_announcement(len(places), time.time() + due + ANNOUNCED_SECONDS, due)
         mine = [place for place in places if self.ranks.owns(place, len(groups) * size)]
         began = time.perf_counter()
         futures = self._generate(step, attempt, groups, mine, size, rows) if mine else {}
@@ -220,8 +229,11 @@ class Painter:
     ) -> dict[int, Future[Rollout]]:
         """Complete the rows at ``places``; each is sent to the environment when it ends."""
         futures: dict[int, Future[Rollout]] = {}
+        began = time.perf_counter()
 
         def on_row(number: int, row: Row) -> None:
+            if not futures:
+                self.first_rows.append(time.perf_counter() - began)
             place = places[number]
             group = groups[place // size]
             rows[place] = row

@@ -44,7 +44,8 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
                 while (found := await demand())["queued"] < 3:
                     pass
             quiet = {"waiting": 0, "inflight": 0, "idle_seconds": None}
-            assert found == {"queued": 3, "inflight": 2, "announced": 3, "scorer": quiet}
+            waiting = {"queued": 3, "inflight": 2, "announced": 3, "due_seconds": 0.0}
+            assert found == {**waiting, "scorer": quiet}
             text = (await http.get(f"{url}/metrics")).text
             assert "watercolour_render_queue_depth 3.0" in text
             assert "watercolour_renders_inflight 2.0" in text
@@ -57,6 +58,7 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
                 "queued": 0,
                 "inflight": 0,
                 "announced": 3,
+                "due_seconds": 0.0,
                 "scorer": {"waiting": 0, "inflight": 0},
             }
             text = (await http.get(f"{url}/metrics")).text
@@ -66,6 +68,11 @@ async def test_demand_shows_what_waits_what_runs_and_what_was_announced(world: W
             bad = await http.post(f"{url}/v1/demand", json={"announced": -1, "until": 0})
             assert bad.status_code == 400
             assert "announced" in bad.json()["error"]
+            assert await client.announce(8, time.time() + 600, 300.0)
+            assert 290 < (await demand())["due_seconds"] <= 300
+            bad = {"announced": 1, "until": time.time() + 60, "due_seconds": -1}
+            reply = await http.post(f"{url}/v1/demand", json=bad)
+            assert (reply.status_code, "due_seconds" in reply.json()["error"]) == (400, True)
         await asyncio.to_thread(client.close)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -51,6 +51,19 @@ def test_a_pod_says_where_it_runs_what_it_holds_and_whose_it_is() -> None:
     found = reduced(pod({"phase": "Running", "podIP": "10.0.0.1"}, ownerReferences=owners))
     assert (found.component, found.attempt, found.owner_uid) == (Component.TRAINER, 1, "j")
     assert (found.node, found.gpus, found.ip, found.scheduled) == ("gpu-0", 2, "10.0.0.1", AT)
+
+
+def test_a_pod_says_since_when_it_is_ready() -> None:
+    def since(**condition: str) -> Any:
+        found = reduced(pod({"conditions": [{"type": "Ready", **condition}]}))
+        assert found.ready is (found.readied is not None)
+        return found.readied
+
+    later = "2026-09-01T10:00:21Z"
+    assert since(status="True", lastTransitionTime=later) == AT + timedelta(seconds=21)
+    assert since(status="False", lastTransitionTime=later) is None
+    assert since(status="True") == AT
+    assert reduced(pod()).readied is None
 
 
 def test_the_schedulers_words_are_kept() -> None:

@@ -13,7 +13,7 @@ from watercolour.api.workers import Scaling
 from watercolour_operator.names import Component
 from watercolour_operator.observed import Demand, Load, Pod
 from watercolour_operator.scaling import Memory, ScalingInput, decide
-from watercolour_operator.scaling.policy import PARTS, PATIENCE_SECONDS
+from watercolour_operator.scaling.policy import MARGIN_SECONDS, PARTS, PATIENCE_SECONDS
 from watercolour_operator.scaling.victims import COST_BUSY, COST_GOING
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -73,6 +73,55 @@ def seen(pods: list[Pod] | None = None, **more: Any) -> ScalingInput:
 def test_the_pods_are_there_at_once(demand: Demand, replicas: int, reason: Reason) -> None:
     result = decide(seen(demand=demand))
     assert (result.replicas, result.desired, result.reason) == (replicas, replicas, reason)
+
+
+#: Pods took 20 s to start, so those for announced renders start 25 s ahead.
+STARTS = Memory(heard=True, start_seconds=20)
+LEAD = 20 + MARGIN_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("memory", "due", "replicas"),
+    [
+        (STARTS, LEAD + 1, 0),
+        (STARTS, LEAD, 4),
+        (STARTS, 0.0, 4),
+        # How long a pod takes is not known before one has started.
+        (Memory(heard=True), 900.0, 4),
+    ],
+)
+def test_pods_start_as_long_before_announced_renders_as_a_start_takes(
+    memory: Memory, due: float, replicas: int
+) -> None:
+    demand = Demand(0, 0, 8, due_seconds=due)
+    result = decide(seen(demand=demand, memory=memory))
+    assert result.replicas == replicas
+    if not replicas:
+        assert result.again_seconds == due - LEAD
+        assert "8 announced renders start 25 s before" in result.message
+
+
+def test_what_waits_is_painted_at_once_whatever_is_due_later() -> None:
+    demand = Demand(3, 1, 8, due_seconds=300.0)
+    assert decide(seen(demand=demand, memory=STARTS)).replicas == 2
+
+
+def test_how_long_a_start_takes_is_learnt_from_the_slowest_that_is_ready() -> None:
+    def started(name: str, seconds: float) -> Pod:
+        return pod(name, created=NOW, readied=NOW + timedelta(seconds=seconds))
+
+    pods = [started("a", 12), started("b", 31), pod("c", ready=False)]
+    assert decide(seen(pods, memory=STARTS)).memory.start_seconds == 31
+    assert decide(seen([], memory=STARTS)).memory.start_seconds == 20
+    assert decide(seen([], demand=None, memory=STARTS)).memory.start_seconds == 20
+
+
+def test_a_pod_stays_for_what_is_due_before_another_could_have_started() -> None:
+    pods = [pod(name) for name in "abcd"]
+    memory, near = replace(NEEDLESS, start_seconds=20), LEAD + 20 + IDLE
+    for count, due, going in ((8, near, 0), (8, near + 1, 2), (4, near, 2), (4, LEAD, 2)):
+        demand = Demand(0, 0, count, due_seconds=due)
+        assert len(decide(seen(pods, demand=demand, memory=memory)).drain) == going
 
 
 def test_per_pod_overrules_the_slots() -> None:

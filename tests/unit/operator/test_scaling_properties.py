@@ -35,6 +35,8 @@ def bursts(draw: st.DrawFn) -> list[Render]:
     for _ in range(draw(st.integers(1, 3))):
         at += draw(st.floats(0, 150))
         announced = draw(st.none() | st.floats(0, 60))
+        # The trainer may be wrong about when they come, either way.
+        wrong = draw(st.just(0.0) | st.floats(-60, 120))
         longest = draw(st.floats(1, 90))
         for _ in range(draw(st.integers(1, 24))):
             arrives = at + draw(st.floats(0, 30))
@@ -43,6 +45,7 @@ def bursts(draw: st.DrawFn) -> list[Render]:
                     arrives,
                     seconds=draw(st.floats(0.5, longest)),
                     announced=None if announced is None else at - announced,
+                    due=at + wrong,
                 )
             )
     return renders

@@ -51,6 +51,13 @@ def test_an_announced_burst_does_not_wait_for_cold_pods() -> None:
     assert ours(30).burst_seconds < ours(None).burst_seconds - 15
 
 
+def test_an_early_announcement_costs_no_more_than_one_in_time() -> None:
+    early, in_time = (compare(["published-8"], announce=seconds)[0] for seconds in (240, 30))
+    assert (early.burst_seconds, early.busy_kills) == (in_time.burst_seconds, 0)
+    # The first burst's pods start at once: how long they take is not known yet.
+    assert early.pod_seconds <= in_time.pod_seconds + 8 * 240 / 6
+
+
 def sizes(rule: Hpa | Keda, renders: list[Render], seconds: int) -> list[tuple[float, int]]:
     """When the number of pods changed, and to what."""
     world, found = World(renders), [(0.0, 0)]

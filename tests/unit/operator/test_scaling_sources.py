@@ -164,6 +164,17 @@ def test_a_queue_of_another_shape_is_no_answer(said: dict[str, Any]) -> None:
     assert answers.demand(said) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "due"),
+    [(17.5, 17.5), (3, 3.0), (-1, 0.0), (True, 0.0), ("9", 0.0), (None, 0.0), (10**400, 0.0)],
+)
+def test_renders_of_which_it_is_not_told_when_they_come_may_come_at_once(
+    said: Any, due: float
+) -> None:
+    found = answers.demand({"queued": 0, "inflight": 0, "announced": 4, "due_seconds": said})
+    assert found == Demand(0, 0, 4, due_seconds=due)
+
+
 def test_waiting_paintings_are_demand_for_the_scorer() -> None:
     said = {"queued": 0, "inflight": 0, "announced": 0, "scorer": {"waiting": 3}}
     assert answers.demand(said) == Demand(0, 0, 0, scoring=3)

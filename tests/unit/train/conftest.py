@@ -113,7 +113,9 @@ class Stage:
         future.set_result(self.seen[-1])
         return future
 
-    def submit_announcement(self, rollouts: int, until: float) -> Future[bool]:
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
         future: Future[bool] = Future()
         future.set_result(True)
         return future

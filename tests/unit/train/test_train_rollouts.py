@@ -1,0 +1,65 @@
+"""What the painter tells the environment ahead of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import pytest
+from tests.unit.train.conftest import Stage
+
+from watercolour.train import rollouts
+from watercolour.train.rollouts import ANNOUNCED_SECONDS, Group, Painter
+from watercolour.train.sampling import OnRow, Row, Stop
+
+
+@dataclass
+class Clock:
+    now: float = 5_000.0
+
+    def time(self) -> float:
+        return self.now
+
+    perf_counter = time
+
+
+@dataclass
+class Heard(Stage):
+    """Keeps the announcements: how many, how long they hold, when the first is due."""
+
+    clock: Clock = field(default_factory=Clock)
+    announced: list[tuple[int, float, float]] = field(
+        default_factory=list[tuple[int, float, float]]
+    )
+
+    def submit_announcement(
+        self, rollouts: int, until: float, due_seconds: float = 0.0
+    ) -> Future[bool]:
+        self.announced.append((rollouts, until - self.clock.now, due_seconds))
+        return super().submit_announcement(rollouts, until, due_seconds)
+
+
+def test_a_step_is_announced_with_the_time_in_which_its_first_row_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env = Heard()
+    monkeypatch.setattr(rollouts, "time", env.clock)
+    # Seconds in which the rows of a step end; the first step compiles.
+    steps = [(90.0, 95.0), (30.0, 60.0), (20.0, 70.0), (40.0, 41.0), *[(25.0, 26.0)] * 4]
+    pace = iter(steps)
+
+    def engine(
+        prompts: Sequence[Sequence[int]], seeds: Sequence[int], on_row: OnRow, stop: Stop
+    ) -> list[Row]:
+        row, begun = Row((1,), (0.0,), truncated=False), env.clock.now
+        for number, seconds in enumerate(next(pace)):
+            env.clock.now = begun + seconds
+            on_row(number, row)
+        return [row] * len(prompts)
+
+    painter = Painter(engine, str, env, "run", lambda *_: 0, lambda: None)
+    for step in range(len(steps)):
+        painter.paint(step, [Group(0, "a poppy", 1, (1, 2))], 2)
+    dues = [0.0, 0.0, 30.0, 20.0, 20.0, 20.0, 20.0, 25.0]
+    assert env.announced == [(2, due + ANNOUNCED_SECONDS, due) for due in dues]
