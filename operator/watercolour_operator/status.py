@@ -130,7 +130,7 @@ def _renderers(case: Case, verdict: Verdict, wanted: Replicas) -> RenderersStatu
         desired=desired,
         ready=ready,
         busy=sum(loads[pod.name].busy for pod in pods if pod.name in loads),
-        replicas=len(pods),
+        replicas=sum(pod.deleting is None for pod in pods),
         selector=f"{names.RUN_UID}={case.observed.uid},{names.COMPONENT}={Component.RENDERERS}",
         summary=f"{ready}/{desired}",
         decision=decision,

@@ -183,12 +183,28 @@ def test_placement_reaches_every_pod(render: Render) -> None:
     for template in pod_specs(found).values():
         spec, meta = template["spec"], template["metadata"]
         assert spec["nodeSelector"]["pool"] == "system"
-        assert spec["tolerations"] == [{"key": "system", "operator": "Exists"}]
+        assert spec["tolerations"][-1] == {"key": "system", "operator": "Exists"}
         assert "nodeAffinity" in spec["affinity"]
         assert spec["priorityClassName"] == "system-cluster-critical"
         assert meta["labels"]["team"] == "painters"
         assert meta["annotations"]["note"] == "a sentence"
     assert config(found)["priorityClass"] == "training"
+
+
+def test_an_operator_on_a_silent_node_is_replaced_at_once(render: Render) -> None:
+    def tolerations(*given: dict[str, Any]) -> list[dict[str, Any]]:
+        found = render(values={"operator": {"tolerations": list(given)}})
+        return named(found, "Deployment")["spec"]["template"]["spec"]["tolerations"]
+
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    ours = {**unreachable, "operator": "Exists", "tolerationSeconds": 5}
+    other = {"key": "system", "operator": "Exists"}
+    assert tolerations() == [ours]
+    assert tolerations(other) == [ours, other]
+    # What a person says of the same taint holds alone; of two times Kubernetes takes the shorter.
+    longer = {**ours, "tolerationSeconds": 600}
+    for given in (longer, {"operator": "Exists"}):
+        assert tolerations(other, given) == [other, given]
 
 
 def test_the_profile_is_written_by_root_into_one_folder_of_the_node(render: Render) -> None:

@@ -181,7 +181,9 @@ class RenderersStatus(StatusPart):
     ready: int = Field(default=0, ge=0, description="Pods ready.")
     busy: int = Field(default=0, ge=0, description="Sketches being painted.")
     replicas: int = Field(
-        default=0, ge=0, description="Pods that exist, ready or not; what the scale shows."
+        default=0,
+        ge=0,
+        description="Pods that exist and are not to go, ready or not; what the scale shows.",
     )
     selector: str | None = Field(
         default=None, description="Label selector of the pods, for an autoscaler of the scale."

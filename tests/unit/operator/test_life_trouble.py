@@ -248,7 +248,7 @@ def test_renderers_of_a_silent_node_are_replaced_at_once_and_go_later() -> None:
     world.live(3)
     assert world.said(T.RENDERERS_READY) == ("True", "Ready")
     assert world.status.renderers is not None
-    assert world.status.renderers.ready == 1
+    assert (world.status.renderers.ready, world.status.renderers.replicas) == (1, 1)
     assert lost.name in world.pods
     world.live(140, every=5)
     assert lost.name not in world.pods, "a Deployment that changes would wait for it"

@@ -252,7 +252,7 @@ class World:
                 del self.pods[pod.name]
                 self._lost_pod(pod)
         elif pod.phase == "Pending" and pod.scheduled and not pod.waiting_reason and self.kubelet:
-            running = replace(pod, phase="Running", started=self.now, ready=True)
+            running = replace(pod, phase="Running", started=self.now, ready=True, readied=self.now)
             self.pods[pod.name] = running
             if pod.component is Component.RENDERERS:
                 self.loads.setdefault(pod.name, Load(2, 0, draining=False))
