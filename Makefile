@@ -3,8 +3,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 SPEC ?= examples/local.yaml
+# Another cluster than the node of this machine, whose kubeconfig `make cluster-up` prints.
+OWN_CLUSTER := $(or $(WATERCOLOUR_CACHE),$(HOME)/.cache/watercolour)/node/life/plane/admin.kubeconfig
+ELSEWHERE := $(filter-out $(OWN_CLUSTER),$(KUBECONFIG))
 
-.PHONY: images package soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-up cluster-run cluster-down test-node
+.PHONY: images package soak test-chaos test-hpsv3 help setup run test lint bench docs lock clean cluster-binaries cluster-check cluster-up cluster-run cluster-down test-node
 
 help:  ## Explain every target
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -21,7 +24,7 @@ test:  ## Everything that proves the code: lint, types, layers; unit, browser an
 	@python3 tests/cluster/ground/binaries.py --background
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory lint
-	@.venv/bin/pytest
+	@env -u KUBECONFIG .venv/bin/pytest
 
 lint: setup  ## Style, types and layers
 	@.venv/bin/ruff check python operator scripts tests bench
@@ -29,8 +32,11 @@ lint: setup  ## Style, types and layers
 	@.venv/bin/pyright
 	@.venv/bin/lint-imports
 
-bench: setup  ## Run every benchmark; each ends in one line of JSON with a ratio
-	@for b in $(filter-out bench/soak.py bench/painting.py bench/on_node.py,$(wildcard bench/[a-z]*.py)); do echo "== $$b"; .venv/bin/python $$b; done
+# Those of a GPU and of a whole node, which take hours, are run one by one; some files only help others.
+BENCHES = $(filter-out bench/soak.py bench/painting.py bench/on_node.py bench/full_size.py bench/scaling_cells.py bench/cluster_overhead.py %_h200.py %_node.py,$(wildcard bench/[a-z]*.py))
+
+bench: setup  ## Run every benchmark that needs neither GPU nor node; each ends in a line of JSON
+	@for b in $(BENCHES); do echo "== $$b"; .venv/bin/python $$b; done
 
 soak: setup  ## 3,000 small paintings in a row, one in ten hostile (SOAK_RENDERS): what leaks, what grows
 	@.venv/bin/python bench/soak.py --renders $${SOAK_RENDERS:-3000}
@@ -45,26 +51,29 @@ test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an en
 	@VIRTUAL_ENV=$$PWD/.venv-hpsv3 .tools/bin/uv pip install --quiet --constraint locks/main.txt pytest pytest-asyncio pytest-timeout
 	@PYTHONPATH=python .venv-hpsv3/bin/python -m pytest --noconftest tests/hpsv3
 
-cluster-binaries:  ## Build the test control plane's programs: about ten minutes, once a machine
+cluster-binaries:  ## Build the test control plane's programs: 10 to 20 minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
 
-cluster-up: setup  ## Start a Kubernetes node on this machine (as root), or use that of KUBECONFIG
+cluster-check:
+	@python3 -m tests.cluster.node.needs
+
+cluster-up: $(if $(ELSEWHERE),,cluster-check) setup  ## Start a Kubernetes node on this machine (as root), or use that of KUBECONFIG
 	@.venv/bin/python -m tests.cluster.node up
 
 cluster-down:  ## End that node and remove what it took; its images stay in the cache
 	@.venv/bin/python -m tests.cluster.node down
 
-cluster-run: setup $(if $(KUBECONFIG),,images)  ## The whole platform on that node: chart, run, report (RUN=examples/cluster-tiny.yaml)
+cluster-run: $(if $(ELSEWHERE),,cluster-check) setup $(if $(ELSEWHERE),,images)  ## The whole platform on that node: chart, run, report (RUN=examples/cluster-tiny.yaml)
 	@.venv/bin/python -m tests.cluster.node run $(RUN)
 
-test-node: setup $(if $(KUBECONFIG),,images)  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
+test-node: $(if $(ELSEWHERE),,cluster-check) setup $(if $(ELSEWHERE),,images)  ## The tests on a whole node: images, limits, policies, Chromium, runs from end to end
 	@.venv/bin/pytest -m node tests/node
 
 images:  ## Build the container images, in archives for containerd (IMAGES="operator env", BASE_IMAGE=…, FRESH=1)
 	@python3 -m scripts.images $(if $(BASE_IMAGE),--base $(BASE_IMAGE)) $(if $(FRESH),--fresh) $(IMAGES)
 
-package:  ## Make the chart's archive in dist/ and say which images to push where
-	@python3 -m scripts.package
+package:  ## Make the chart's archive in dist/ and say which images to push where (REGISTRY=…)
+	@python3 -m scripts.package $(REGISTRY)
 
 docs: setup  ## Write the generated pages of the reference and the resource's definition
 	@.venv/bin/python -m watercolour.api.docs

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -45,7 +44,8 @@ def in_cluster(found: Cluster, file: Path, into: Path) -> list[dict[str, str]]:
     """Train in the cluster; what is there of the run goes with its namespace."""
     run.namespace(found, NAMESPACE)
     try:
-        name = run.start(found, file, NAMESPACE)
+        name = run.name(file)
+        run.start(found, file, NAMESPACE)
         run.follow(found, NAMESPACE, name, say)
         return rows(run.fetch(found, NAMESPACE, name, into))
     finally:
@@ -75,7 +75,7 @@ def main() -> int:
     spec: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "cluster-tiny.yaml").read_text())
     spec["spec"]["trainer"]["steps"] = options.steps
     ours, theirs = list[dict[str, str]](), list[dict[str, str]]()
-    was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+    was_up = cluster.there()
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "tiny.yaml"
         file.write_text(yaml.safe_dump(spec))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 from contextlib import ExitStack, suppress
@@ -31,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 import on_node
 import scaling_node as bench
 from on_node import Pods
-from scaling_node import Cell
+from scaling_cells import Cell
 from tests.cluster.node import cluster, host, images, run
 from tests.cluster.node.cluster import Cluster
 
@@ -179,7 +178,7 @@ def main() -> int:
     parser.add_argument("--drains", type=int, default=100, help="at least so many (default: 100)")
     parser.add_argument("--most", type=int, default=6, help="renderers between them (default: 6)")
     options = parser.parse_args()
-    was_up = bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+    was_up = cluster.there()
     try:
         found = cluster.up(on_node.say)
         if found.place:

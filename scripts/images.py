@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts import buildah, sbom
@@ -41,19 +41,22 @@ class Image:
         folder: below images/, with its Dockerfile.
         target: the stage that it is.
         value: its key in the chart's values, which say what it is called.
+        most: megabytes that its archive may have; None is PyTorch's own size.
     """
 
     name: str
     folder: str
     target: str
     value: str
+    # What is built does not depend on it.
+    most: int | None = field(default=None, repr=False)
 
 
 IMAGES = (
-    Image("operator", "operator", "operator", "operator"),
-    Image("env", "env", "env", "env"),
-    Image("scorer-embedded", "scorer", "embedded", "scorerEmbedded"),
-    Image("renderer", "env", "renderer", "renderers"),
+    Image("operator", "operator", "operator", "operator", most=80),
+    Image("env", "env", "env", "env", most=150),
+    Image("scorer-embedded", "scorer", "embedded", "scorerEmbedded", most=250),
+    Image("renderer", "env", "renderer", "renderers", most=400),
     Image("trainer", "trainer", "trainer", "trainer"),
     Image("scorer-hpsv3", "scorer", "hpsv3", "scorerHpsv3"),
 )
@@ -233,8 +236,19 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def excess(built: Built) -> str | None:
+    """What is to be said of an image that has grown too large; None of one that has not."""
+    most = built.image.most
+    if most is None or built.megabytes <= most:
+        return None
+    return (
+        f"{built.image.name} has {built.megabytes:.0f} MB, and at most {most} are allowed: "
+        f"{built.image.name}.cdx.json lists what it holds; the bound is in scripts/images.py"
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build what is named; 3 if something failed."""
+    """Build what is named; 3 if something failed or has grown too large."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     known = [image.name for image in IMAGES]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
@@ -248,6 +262,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = [image for image in IMAGES if image.name in (args.names or DEFAULT)]
     folder = cache()
     folder.mkdir(parents=True, exist_ok=True)
+    large: list[str] = []
     # So that a build that is told to stop takes its processes and scratch files with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -259,11 +274,15 @@ def main(argv: Sequence[str] | None = None) -> int:
                 built = build(tool, image, base, folder)
                 how = "is current" if built.seconds is None else f"took {built.seconds:.0f} s"
                 say(f"{image.name}: {built.reference}, {built.megabytes:.0f} MB, {how}")
+                if complaint := excess(built):
+                    large.append(complaint)
     except (Failed, buildah.Failed) as error:
         say(str(error))
         return 3
     say(f"archives are in {folder}")
-    return 0
+    for complaint in large:
+        say(complaint)
+    return 3 if large else 0
 
 
 if __name__ == "__main__":

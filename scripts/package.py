@@ -1,14 +1,19 @@
 """``make package``: the chart as an archive, and which images go where.
 
+    python3 -m scripts.package [REGISTRY]
+
 Writes dist/watercolour-VERSION.tgz by helm and prints what a cluster without our images needs done:
-the archives to push, their digests, and the value that points the chart at a registry.
+the archives to push, their digests, and the values that point the chart at a registry.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts import images
@@ -18,7 +23,7 @@ DIST = images.ROOT / "dist"
 REGISTRY = "registry.example.com/mirror"
 
 
-def pushes() -> list[str]:
+def pushes(registry: str) -> list[str]:
     """For every image, its archive, its digest and the command that pushes it."""
     lines: list[str] = []
     for image in images.IMAGES:
@@ -29,12 +34,16 @@ def pushes() -> list[str]:
             continue
         known = json.loads(record.read_text(encoding="utf-8"))
         lines.append(f"# {known['digest']}, {known['bytes'] / 1e6:.0f} MB")
-        lines.append(f"skopeo copy oci-archive:{archive} docker://{REGISTRY}/{name}")
+        where = f"docker://{registry}/{name}"
+        lines.append(shlex.join(["skopeo", "copy", f"oci-archive:{archive}", where]))
     return lines
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Package the chart; 3 if helm failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("registry", nargs="?", default=REGISTRY, help=f"default: {REGISTRY}")
+    registry = parser.parse_args(argv).registry.removeprefix("https://").rstrip("/")
     try:
         helm = binaries.provide("kubectl", images.say) / "helm"
     except binaries.BinariesMissing as missing:
@@ -51,11 +60,13 @@ def main() -> int:
         "\n".join(
             [
                 f"# The chart: {archive}",
-                "# Push the images to a registry that the cluster's nodes reach:",
-                *pushes(),
-                "# Install it:",
+                "# Push the images to a registry that the cluster's nodes reach, by skopeo or by",
+                "# any other tool that takes OCI archives:",
+                *pushes(registry),
+                "# Install it; a registry that wants a password also takes a pull Secret in each",
+                "# namespace (--set image.pullSecrets={NAME}):",
                 f"helm install watercolour {archive} --namespace watercolour-system "
-                f"--create-namespace --set image.registry={REGISTRY}",
+                f"--create-namespace --set image.registry={registry}",
                 "",
             ]
         )

@@ -36,7 +36,7 @@ class Pod:
     #: The scheduler's own words while it waits.
     unschedulable: str | None = None
     ready: bool = False
-    #: When it last became ready; None while it is not.
+    #: When it was ready for the first time, as far as that was seen; None before.
     readied: datetime | None = None
     #: When deletion was asked for; the pod is Terminating.
     deleting: datetime | None = None

@@ -127,6 +127,12 @@ def announce(request: pytest.FixtureRequest) -> Callable[[str], None]:
 
 
 @pytest.fixture
+def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Tell a figure that was measured."""
+    return announce(request)
+
+
+@pytest.fixture
 def place(found: Cluster) -> Place:
     """The node's folder; KUBECONFIG's cluster has none, and its daemons are not ours to kill."""
     if found.place is None:
@@ -137,7 +143,7 @@ def place(found: Cluster) -> Place:
 @pytest.fixture(scope="session")
 def was_up() -> bool:
     """Whether the cluster is somebody's, from before the session."""
-    return bool(os.environ.get("KUBECONFIG")) or host.running() is not None
+    return cluster.there()
 
 
 @pytest.fixture(scope="session")

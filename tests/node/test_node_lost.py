@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +155,7 @@ def garden(
 
 
 def test_run_outlives_the_node_of_its_renderers(
-    garden: Space, second: Place, place: Place, tmp_path: Path
+    garden: Space, second: Place, place: Place, tmp_path: Path, say: Callable[[str], None]
 ) -> None:
     story = Run(garden, "storm")
     parts = {part: {"spec": on(FIRST.name)} for part in ("trainer", "env", "scorer")}
@@ -175,12 +175,12 @@ def test_run_outlives_the_node_of_its_renderers(
     cluster.lose(place)
     lost = time.monotonic()
     silent = story.until("without renderers", lambda found: found["renderers"]["ready"] == 0)
-    print(f"seen after {time.monotonic() - lost:.0f} s")
+    say(f"the loss was seen after {time.monotonic() - lost:.0f} s")
     back = processes.wait_until(lambda: standing() == [FIRST.name] * 2, PATIENCE)
     assert back, garden.kubectl("get", "pods", "-o", "wide")
-    print(f"both renderers are back after {time.monotonic() - lost:.0f} s")
+    say(f"both renderers are back after {time.monotonic() - lost:.0f} s")
     further = story.until("a step further", lambda found: step(found) > step(silent))
-    print(f"a step further after {time.monotonic() - lost:.0f} s")
+    say(f"a step further after {time.monotonic() - lost:.0f} s")
     told = garden.get("events", "", "--field-selector=reason=NodeLost")["items"]
     assert [each["involvedObject"]["name"] for each in told] == [story.name]
     assert SECOND.name in told[0]["message"]

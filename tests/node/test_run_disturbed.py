@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -129,8 +129,11 @@ def test_secret_stands_in_no_object_and_no_operators_log(story: Run) -> None:
     garden = story.space
     kinds = "wcr,pods,jobs,deployments,replicasets,configmaps,events,services"
     assert SECRET not in garden.kubectl("get", kinds, "-o", "yaml")
-    operator = ["-n", run.SYSTEM, "-l", "app.kubernetes.io/component=operator", "--tail=-1"]
-    assert SECRET not in garden.kubectl("logs", *operator)
+    operator = ["-n", run.SYSTEM, "-l", "app.kubernetes.io/component=operator"]
+    assert SECRET not in garden.kubectl("logs", *operator, "--tail=-1")
+    (pod,) = garden.get("pods", "", *operator)["items"]
+    look = ["exec", "-n", run.SYSTEM, "-i", pod["metadata"]["name"], "--", "python", "-c", LOOK]
+    assert garden.kubectl(*look, stdin=SECRET) == ""
 
 
 @pytest.mark.parametrize("daemon", ["kubelet", "kube-apiserver"])
@@ -187,14 +190,17 @@ def free(story: Run) -> None:
     """Remove what fills the claim, from a pod beside the trainer's."""
     garden = story.space
     program = ["python", "-c", "import os; os.remove('/artifacts/full')"]
-    garden.apply(run.beside("broom", f"{story.name}-artifacts", program, writes=True))
+    claim = story.status()["artifacts"]["claim"]
+    garden.apply(run.beside(garden.cluster, "broom", claim, program, writes=True))
     garden.wait("pod/broom", "jsonpath={.status.phase}=Succeeded", 180)
 
 
-def test_disturbed_run_succeeds_and_leaves_its_report(story: Run, tmp_path: Path) -> None:
+def test_disturbed_run_succeeds_and_leaves_its_report(
+    story: Run, tmp_path: Path, say: Callable[[str], None]
+) -> None:
     began = time.monotonic()
     found = story.until("succeeded", lambda found: found["phase"] == "Succeeded")
-    print(f"succeeded {time.monotonic() - began:.0f} s after the last disturbance")
+    say(f"succeeded {time.monotonic() - began:.0f} s after the last disturbance")
     assert step(found) == STEPS
     folder = run.fetch(story.space.cluster, story.space.name, story.name, tmp_path)
     assert "<html" in (folder / "report.html").read_text()

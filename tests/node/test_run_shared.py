@@ -1,4 +1,7 @@
-"""Two runs at once in one namespace, which share a scorer that goes with the last of them."""
+"""Two runs at once in one namespace, which share a scorer that goes with the last of them.
+
+And one whose judge is a pod of its own.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,25 @@ def test_shared_scorer_outlives_the_first_and_goes_with_the_last(garden: Space) 
     for each in (short, long):
         found = each.until("succeeded", lambda found: found["phase"] == "Succeeded")
         assert found["progress"]["unscoredRate"] < 1, "the shared scorer answered nobody"
+
+
+def test_judge_of_a_runs_own_goes_at_once_when_it_ends(garden: Space) -> None:
+    """Without a scorer the embedded judge has nobody whose process it could share."""
+    story = Run(garden, "judged")
+    story.apply(
+        2,
+        recipe={"name": "own", "weights": {"gate": 0.1, "judge": 0.9}},
+        scorer={"backend": "none"},
+        renderers={"scaling": {"min": 1, "max": 1}},
+    )
+    found = story.until("making a step", lambda found: step(found) >= 1)
+    assert found["progress"]["unscoredRate"] < 1, found
+    assert story.pods("judge")
+    assert scorers(garden) == []
+    story.until("succeeded", lambda found: found["phase"] in {"Completing", "Succeeded"})
+    gone = ["wait", "pod", "-l", "watercolour.dev/component=judge", "--for=delete"]
+    assert "timed out" not in garden.kubectl(*gone, "--timeout=10s", check=False)
+    story.until("succeeded", lambda found: found["phase"] == "Succeeded")
 
 
 def owners(garden: Space) -> list[Json]:

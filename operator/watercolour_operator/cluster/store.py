@@ -7,19 +7,26 @@ has shown already.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from watercolour_operator.cluster import reduce
 from watercolour_operator.cluster.kinds import Kind
 from watercolour_operator.cluster.reduce import Entry, Run
-from watercolour_operator.observed import Child, Trouble
+from watercolour_operator.observed import Child, Pod, Trouble
 
 Raw = Mapping[str, Any]
 #: Namespace and name of a run; an empty name stands for what runs of the namespace share.
 Key = tuple[str, str]
 #: Deleted objects that are remembered; late news comes within seconds.
 REMEMBERED = 10_000
+
+
+def _lasting(old: Child | Pod, new: Child | Pod) -> Child | Pod:
+    """A newer record, with what only the older one shows: an object tells its last change alone."""
+    if isinstance(old, Pod) and isinstance(new, Pod) and old.readied:
+        return replace(new, readied=old.readied)
+    return new
 
 
 @dataclass
@@ -100,6 +107,7 @@ class Store:
         old = entries.get(place)
         if old and old.record.uid == uid:
             new.known, new.checked = old.known, old.checked
+            new.record = _lasting(old.record, new.record)
         elif old:
             self._keys.pop(old.record.uid, None)
         entries[place] = new

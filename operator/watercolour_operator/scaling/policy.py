@@ -56,7 +56,7 @@ def needed(seen: ScalingInput, demand: Demand, within: float = math.inf) -> int:
 
 
 def _start_seconds(seen: ScalingInput) -> float | None:
-    """How long pods take to start, by those that are ready; else as it was known before."""
+    """How long pods take to start, by those that have been ready; else as it was known before."""
     starts = [
         (pod.readied - pod.created).total_seconds()
         for pod in victims.active(seen.pods)

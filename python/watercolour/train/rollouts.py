@@ -202,11 +202,10 @@ class Painter:
         rows: dict[int, Row],
     ) -> tuple[dict[int, Rollout], tuple[float, float]]:
         """This process's share of the places: its rollouts, and seconds generating and waiting."""
-        if self.ranks.first:
-            # The first generation compiles, so it alone tells nothing.
-            due = min(self.first_rows) if len(self.first_rows) > 1 else 0.0
-            self.env.submit_announcement(len(places), time.time() + due + ANNOUNCED_SECONDS, due)
         mine = [place for place in places if self.ranks.owns(place, len(groups) * size)]
+        # The first generation compiles, so it alone tells nothing.
+        due = min(self.first_rows) if len(self.first_rows) > 1 else 0.0
+        self.env.submit_announcement(len(mine), time.time() + due + ANNOUNCED_SECONDS, due)
         began = time.perf_counter()
         futures = self._generate(step, attempt, groups, mine, size, rows) if mine else {}
         ended = time.perf_counter()

@@ -129,7 +129,7 @@ def folder(program: str) -> Path:
         digest.update((SOURCES / "kubectl.txt").read_bytes())
     else:
         spec = GO_PROGRAMS[program]
-        digest.update(f"{_go_version()} {spec.package} {' '.join(spec.variables)}".encode())
+        digest.update(f"{go_version()} {spec.package} {' '.join(spec.variables)}".encode())
         sources = [p for p in _module(program).iterdir() if p.suffix in {".go", ".mod", ".sum"}]
         for path in sorted(sources):
             digest.update(path.name.encode() + path.read_bytes())
@@ -213,11 +213,12 @@ def _module(program: str) -> Path:
     return SOURCES / (GO_PROGRAMS[program].module or program)
 
 
-def _go_version() -> str:
+def go_version() -> str:
+    """Of the Go that builds, such as go1.26.1. Raises BinariesMissing with the remedy."""
     if shutil.which("go") is None:
         raise BinariesMissing(
-            "Go 1.26 or newer is missing: install it, or name a folder that holds "
-            f"{', '.join(DEFAULT)} and helm in WATERCOLOUR_CLUSTER_BINARIES"
+            "Go 1.26 or newer is missing: install it (the control plane's tests, unlike a whole "
+            "node, also take ready programs from a folder, WATERCOLOUR_CLUSTER_BINARIES)"
         )
     return subprocess.run(
         ["go", "env", "GOVERSION"], capture_output=True, text=True, check=True

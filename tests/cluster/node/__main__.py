@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.cluster.ground import binaries
 from tests.cluster.ground.binaries import BinariesMissing
 from tests.cluster.node import autoscalers, cluster, host, images, run
 
@@ -43,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     running.add_argument("--set", action="append", default=[], help="a value of the chart")
     running.add_argument("--into", type=Path, default=Path("runs"), help="folder for the report")
     commands.add_parser("down", help="end it and remove what it took; images stay in the cache")
+    commands.add_parser("probe", help="write the image of the tests' pods, for a cluster of yours")
     commands.add_parser("status", help="tell whether one runs, and its memory")
     options = parser.parse_args(argv)
     try:
@@ -58,6 +60,8 @@ def main(argv: list[str] | None = None) -> int:
             first = host.running()
             lost = first is not None and cluster.lose(first)
             say("the second node is lost" if lost else "there is no second node")
+        elif options.command == "probe":
+            print(images.probe(binaries.provide("probe", say) / "probe"))
         elif options.command == "down":
             say("is down" if host.end() else "was not up")
         else:
@@ -79,8 +83,14 @@ def _run(options: argparse.Namespace) -> None:
             images.bring(place, say)
     run.install(found, say, *(word for each in options.set for word in ("--set", each)))
     run.namespace(found, options.namespace)
-    name = run.start(found, options.file, options.namespace)
-    say(f"applied {options.file} as {name} in {options.namespace}")
+    name = run.name(options.file)
+    if over := run.ended(found, options.namespace, name):
+        claim = run.get(found, options.namespace, name)["status"]["artifacts"]["claim"]
+        say(f"{name} is over ({over}) and is not run again. Give the file another name, or first:")
+        say(f"  kubectl -n {options.namespace} delete wcr/{name} pvc/{claim}   # and its files")
+    else:
+        run.start(found, options.file, options.namespace)
+        say(f"applied {options.file} as {name} in {options.namespace}")
     ready = time.monotonic()
     run.follow(found, options.namespace, name, say)
     say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")

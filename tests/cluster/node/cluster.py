@@ -33,14 +33,25 @@ class Cluster:
     place: Place | None
 
 
+def foreign() -> str | None:
+    """KUBECONFIG, if it names another cluster than the node of this machine."""
+    named = os.environ.get("KUBECONFIG")
+    ours = (host.running() or place()).kubeconfig
+    return named if named and Path(named).absolute() != ours.absolute() else None
+
+
+def there() -> bool:
+    """Whether the cluster to use is somebody's, or runs already: who did not start it leaves it."""
+    return foreign() is not None or host.running() is not None
+
+
 def up(say: Say) -> Cluster:
     """The cluster to use, started if there is none.
 
     Raises ClusterMissing or BinariesMissing with the remedy.
     """
     tools = binaries.provide("kubectl", say)
-    named = os.environ.get("KUBECONFIG")
-    if named:
+    if named := foreign():
         found = Cluster(Path(named), tools / "kubectl", tools / "helm", None)
         say(f"using the cluster of KUBECONFIG={named}")
         _reach(found)

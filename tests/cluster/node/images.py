@@ -23,6 +23,7 @@ ARCHIVES = {
     "env": "env",
     "scorerEmbedded": "scorer-embedded",
 }
+USER = "65532:65532"
 _MARKS = "localhost/watercolour-node/imported"
 
 
@@ -40,6 +41,12 @@ def wanted() -> dict[str, str]:
     """The names under which the chart's values know the images, by archive."""
     values = yaml.safe_load((ROOT / "charts" / "watercolour" / "values.yaml").read_text())
     return {name: values["image"][key] for key, name in ARCHIVES.items()}
+
+
+def digest(name: str) -> str | None:
+    """Of an archive's image, shortened; None when there is no archive."""
+    path = folder() / f"{name}.tar"
+    return _digest(path) if path.exists() else None
 
 
 def bring(place: Place, say: Callable[[str], None], names: tuple[str, ...] = ()) -> None:
@@ -83,13 +90,21 @@ def own(place: Place, programs: dict[str, Path]) -> None:
             if marked in there:
                 continue
             path = Path(scratch) / "image.tar"
-            user = "0" if name == COREDNS else "65532:65532"  # port 53
+            user = "0" if name == COREDNS else USER  # port 53
             archive.write(path, name, {program.name: program}, [f"/{program.name}"], user)
             daemons.ctr(place, "images", "import", str(path))
             daemons.ctr(place, "images", "tag", "--force", name, marked)
             for old in there:
                 if old.startswith(f"{name}-"):
                     daemons.ctr(place, "images", "rm", old)
+
+
+def probe(program: Path) -> Path:
+    """An archive of the image of the tests' pods, for a cluster that is not ours."""
+    path = folder() / "probe.tar"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    archive.write(path, SANDBOX, {program.name: program}, [f"/{program.name}"], USER)
+    return path
 
 
 def _digest(path: Path) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import tarfile
 import time
@@ -20,6 +22,7 @@ RELEASE = "watercolour"
 SYSTEM = "watercolour-system"
 RUNS = "paintings"
 EVERY = 2.0  # seconds between two looks
+SILENCE = 30  # looks in a row without an answer: an API server that starts again takes some
 Json = dict[str, Any]
 Say = Callable[[str], None]
 
@@ -34,11 +37,35 @@ def kubectl(cluster: Cluster, *arguments: str, stdin: str | bytes = b"") -> byte
 
 
 def install(cluster: Cluster, say: Say, *arguments: str) -> None:
-    """Install or upgrade the chart and wait until all of it is ready."""
+    """Install or upgrade the chart and wait until all of it is ready.
+
+    ``WATERCOLOUR_HELM`` may hold more of helm's arguments, such as the registry of the images.
+    Raises RuntimeError with what helm complained of and what keeps the pods.
+    """
     say("installing the chart")
     chart = str(ROOT / "charts" / "watercolour")
     where = ["--namespace", SYSTEM, "--create-namespace", "--wait", "--timeout", "5m"]
-    _tool(cluster, cluster.helm, "upgrade", "--install", RELEASE, chart, *where, *arguments)
+    given = shlex.split(os.environ.get("WATERCOLOUR_HELM", ""))
+    if cluster.place and (digest := images.digest("operator")):
+        # The tag is the same for every build, so only this tells an operator that is up of another.
+        given = ["--set-string", f"operator.podAnnotations.image-digest={digest}", *given]
+    words = ["upgrade", "--install", RELEASE, chart, *where, *given, *arguments]
+    try:
+        _tool(cluster, cluster.helm, *words)
+    except RuntimeError as problem:
+        raise RuntimeError("\n  ".join([str(problem).strip(), *_kept(cluster)])) from problem
+
+
+def _kept(cluster: Cluster) -> list[str]:
+    """What keeps the chart's own pods from running, a line each."""
+    told: list[str] = []
+    with contextlib.suppress(RuntimeError):
+        for pod in json.loads(kubectl(cluster, "get", "pods", "-n", SYSTEM, "-o", "json"))["items"]:
+            for each in pod["status"].get("containerStatuses", []):
+                if waiting := each["state"].get("waiting"):
+                    why = f"{waiting.get('reason')}: {waiting.get('message', '')}".rstrip(": ")
+                    told.append(f"{pod['metadata']['name']}: {why}")
+    return told
 
 
 def namespace(cluster: Cluster, name: str) -> None:
@@ -49,10 +76,14 @@ def namespace(cluster: Cluster, name: str) -> None:
     kubectl(cluster, "apply", "-f", "-", stdin=json.dumps(manifest))
 
 
-def start(cluster: Cluster, file: Path, space: str) -> str:
-    """Apply a run's file; returns the run's name."""
-    kubectl(cluster, "apply", "--namespace", space, "-f", str(file))
+def name(file: Path) -> str:
+    """Of a file's run."""
     return yaml.safe_load(file.read_text())["metadata"]["name"]
+
+
+def start(cluster: Cluster, file: Path, space: str) -> None:
+    """Apply a run's file."""
+    kubectl(cluster, "apply", "--namespace", space, "-f", str(file))
 
 
 def get(cluster: Cluster, space: str, name: str) -> Json:
@@ -60,11 +91,37 @@ def get(cluster: Cluster, space: str, name: str) -> Json:
     return json.loads(kubectl(cluster, "get", "wcr", name, "-n", space, "-o", "json"))
 
 
+def ended(cluster: Cluster, space: str, name: str) -> str | None:
+    """The last phase of a run that is over already; None for one that is not, or not there."""
+    words = [
+        "get",
+        "wcr",
+        name,
+        "-n",
+        space,
+        "--ignore-not-found",
+        "-o",
+        "jsonpath={.status.phase}",
+    ]
+    phase = kubectl(cluster, *words).decode()
+    return phase if phase in {"Succeeded", "Failed"} else None
+
+
 def follow(cluster: Cluster, space: str, name: str, say: Say) -> Json:
-    """Tell every change until the run ends, and return it. Raises RunFailed."""
-    shown = ""
+    """Tell every change until the run ends, and return it.
+
+    Raises RunFailed, or RuntimeError when the API server gives no answer for ``SILENCE`` looks.
+    """
+    shown, silent = "", 0
     while True:
-        found = get(cluster, space, name)
+        try:
+            found, silent = get(cluster, space, name), 0
+        except RuntimeError:
+            silent += 1
+            if silent == SILENCE:
+                raise
+            time.sleep(EVERY)
+            continue
         status = found.get("status", {})
         line = describe(status)
         if line != shown:
@@ -80,10 +137,17 @@ def describe(status: Json) -> str:
     """A line for a person."""
     phase = status.get("phase", "Pending")
     if phase in {"Pending", "Starting"}:
+        conditions = status.get("conditions", [])
         waits = [
             f"{each['type'].removesuffix('Ready').lower()}: {each['reason']}"
-            for each in status.get("conditions", [])
+            for each in conditions
             if each["type"].endswith("Ready") and each["status"] != "True"
+        ]
+        # What holds the run itself, such as a Secret that is missing, with its remedy.
+        waits += [
+            f"{each['reason']}: {each['message']}"
+            for each in conditions
+            if (each["type"], each["status"]) in {("Progressing", "False"), ("Degraded", "True")}
         ]
         return f"{phase:10} {', '.join(waits)}".rstrip()
     progress = status.get("progress", {})
@@ -105,7 +169,8 @@ def fetch(cluster: Cluster, space: str, name: str, into: Path) -> Path:
     """
     reader = f"{name}-reader"
     sleep = ["python", "-m", "watercolour_operator.profile", "--sleep"]
-    manifest = beside(reader, f"{name}-artifacts", sleep)
+    artifacts = get(cluster, space, name)["status"]["artifacts"]
+    manifest = beside(cluster, reader, artifacts["claim"], sleep)
     kubectl(cluster, "apply", "-n", space, "-f", "-", stdin=json.dumps(manifest))
     try:
         ready = ["--for=condition=Ready", f"pod/{reader}", "--timeout=120s"]
@@ -113,11 +178,11 @@ def fetch(cluster: Cluster, space: str, name: str, into: Path) -> Path:
         pack = (
             "import sys, tarfile\n"
             "t = tarfile.open(fileobj=sys.stdout.buffer, mode='w|')\n"
-            "t.add('/artifacts/runs/' + sys.argv[1], sys.argv[1],"
+            "t.add('/artifacts/' + sys.argv[1], sys.argv[2],"
             " filter=lambda m: None if '/checkpoints' in m.name else m)\n"
             "t.close()"
         )
-        command = ["exec", "-n", space, reader, "--", "python", "-c", pack, name]
+        command = ["exec", "-n", space, reader, "--", "python", "-c", pack, artifacts["path"], name]
         packed = kubectl(cluster, *command)
     finally:
         kubectl(cluster, "delete", "pod", "-n", space, reader, "--wait=false")
@@ -127,8 +192,13 @@ def fetch(cluster: Cluster, space: str, name: str, into: Path) -> Path:
     return into / name
 
 
-def beside(name: str, claim: str, command: Sequence[str], *, writes: bool = False) -> Json:
+def beside(
+    cluster: Cluster, name: str, claim: str, command: Sequence[str], *, writes: bool = False
+) -> Json:
     """A pod of the operator's image (it has Python) that has a run's claim at /artifacts."""
+    label = ["-l", "app.kubernetes.io/component=operator", "-o", "json"]
+    listed = json.loads(kubectl(cluster, "get", "deployments", "-n", SYSTEM, *label))["items"]
+    operator = listed[0]["spec"]["template"]["spec"]
     mount: Json = {"name": "artifacts", "mountPath": "/artifacts", "readOnly": not writes}
     return {
         "apiVersion": "v1",
@@ -138,6 +208,7 @@ def beside(name: str, claim: str, command: Sequence[str], *, writes: bool = Fals
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 1,
             "restartPolicy": "OnFailure",
+            "imagePullSecrets": operator.get("imagePullSecrets", []),
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 65532,
@@ -147,7 +218,8 @@ def beside(name: str, claim: str, command: Sequence[str], *, writes: bool = Fals
             "containers": [
                 {
                     "name": name,
-                    "image": images.wanted()["operator"],
+                    "image": operator["containers"][0]["image"],
+                    "imagePullPolicy": operator["containers"][0]["imagePullPolicy"],
                     "command": list(command),
                     "securityContext": {
                         "allowPrivilegeEscalation": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from scripts import buildah, images
+from scripts import buildah, images, package
 
 ENV = next(image for image in images.IMAGES if image.name == "env")
 
@@ -46,6 +47,40 @@ class Recorder:
 
 def built(tool: Recorder, folder: Path, base: str = "base") -> images.Built:
     return images.build(cast(buildah.Buildah, tool), ENV, base, folder)
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "said"), [(150.0, None), (150.4, "env has 150 MB, and at most 150 are allowed")]
+)
+def test_an_image_above_its_bound_is_named(megabytes: float, said: str | None) -> None:
+    found = images.excess(images.Built(ENV, "env", megabytes, None))
+    assert found is None if said is None else (found or "").startswith(said)
+
+
+def test_the_page_has_the_bounds_that_hold() -> None:
+    page = (images.ROOT / "images" / "README.md").read_text()
+    for image in images.IMAGES:
+        row = next(
+            line for line in page.splitlines() if line.startswith(f"| `watercolour/{image.name}`")
+        )
+        most = row.split("|")[5].strip()
+        assert most == ("PyTorch's own size" if image.most is None else f"{image.most} MB")
+
+
+def test_the_commands_that_push_name_archive_digest_and_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATERCOLOUR_CACHE", str(tmp_path / "a cache"))
+    folder = images.cache()
+    folder.mkdir(parents=True)
+    (folder / "env.tar").touch()
+    (folder / "env.json").write_text(json.dumps({"digest": "sha256:abc", "bytes": 141_000_000}))
+    lines = package.pushes("registry.internal/art")
+    push = lines[lines.index("# sha256:abc, 141 MB") + 1]
+    where = f"docker://registry.internal/art/{images.reference(ENV)}"
+    assert shlex.split(push) == ["skopeo", "copy", f"oci-archive:{folder / 'env.tar'}", where]
+    missing = [line for line in lines if "is not built" in line]
+    assert len(missing) == len(images.IMAGES) - 1
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def test_money_is_for_every_gpu_for_the_whole_time() -> None:
 def test_the_scorers_share_and_the_slots_follow_from_the_generation() -> None:
     found = made(LARGE)
     assert found.time.step is not None
-    assert found.scorer_share == pytest.approx(8 / 27.6 / found.time.step)
+    assert found.scorer_share == pytest.approx(8 / 25.0 / found.time.step)
     assert found.renderers is not None
     # 1,113 / 2,500 sketches a second of 2 CPU seconds each, at 70 %.
     assert (found.renderers.to_keep_up, found.renderers.slots) == (2, 8)

@@ -7,16 +7,8 @@ from typing import Any
 
 import pytest
 from bench.on_node import Pods, begun
-from bench.scaling_node import (
-    LOST,
-    Cell,
-    Outcome,
-    autoscaler,
-    beside,
-    shared,
-    specification,
-    summary,
-)
+from bench.scaling_cells import Cell, Outcome, misses, summary
+from bench.scaling_node import LOST, autoscaler, beside, shared, specification
 
 from watercolour.api.spec import WatercolourRun
 
@@ -140,6 +132,28 @@ def test_last_line_compares_with_the_cheaper_rival_and_none_is_not_0() -> None:
     line = summary(alone)
     assert (line["ours"], line["theirs"], line["ratio"]) == (100.0, 200.0, 2.0)
     assert line["conditions"]["theirs"] == "KEDA"
+
+
+def test_what_misses_a_bound_is_told() -> None:
+    def told(gap: float | None, ours: float, theirs: float, lost: int = 0) -> list[str]:
+        cells = {mode: Cell("published-8", gap, 2, mode, 8, 0.2, 5) for mode in ("Queue", "HPA")}
+        costs = {"Queue": (ours, lost), "HPA": (theirs, 9)}
+        return misses(
+            {
+                cells[mode]: Outcome(20.0, 2.0, cost, 8, kills, 0, 0, (20.0,), 0.0)
+                for mode, (cost, kills) in costs.items()
+            }
+        )
+
+    assert told(300.0, 500.0, 1000.0) == []
+    assert told(60.0, 900.0, 1000.0) == []
+    assert told(None, 900.0, 1000.0) == []
+    assert told(300.0, 540.0, 1000.0) == [
+        "published-8, 300 s: 0.54 of the HPA's pod-seconds, at most 0.5"
+    ]
+    assert told(60.0, 1.0, 1000.0, lost=1) == [
+        "published-8, 60 s: 1 renders were lost with their renderer"
+    ]
 
 
 def test_run_that_is_refused_ends_the_wait_with_its_reason() -> None:

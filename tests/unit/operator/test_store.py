@@ -9,6 +9,7 @@ import pytest
 from watercolour_operator import names
 from watercolour_operator.cluster.kinds import BY_NAME
 from watercolour_operator.cluster.store import Key, Store
+from watercolour_operator.observed import Pod
 
 Json = dict[str, Any]
 SERVICE = BY_NAME["Service"]
@@ -126,3 +127,20 @@ def test_only_what_decisions_see_wakes_a_run(store: Store, changed: list[Key]) -
     changed.clear()
     store.put(SERVICE, service(10))
     assert changed == []
+
+
+def test_a_pod_that_loses_its_readiness_keeps_when_it_was_ready_first(store: Store) -> None:
+    def told(version: int, status: str, since: str) -> tuple[bool, str | None]:
+        labels = {names.RUN: "peonies", names.RUN_UID: "u", names.COMPONENT: "renderers"}
+        metadata = {**run_(version, "p"), "name": "peonies-renderers-x", "labels": labels}
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": since}
+        entry = store.put(BY_NAME["Pod"], {"metadata": metadata, "status": {"conditions": [ready]}})
+        assert entry is not None
+        assert isinstance(entry.record, Pod)
+        readied = entry.record.readied
+        return entry.record.ready, readied and readied.strftime("%H:%M:%S")
+
+    assert told(1, "False", "2026-09-01T10:00:02Z") == (False, None)
+    assert told(2, "True", "2026-09-01T10:00:12Z") == (True, "10:00:12")
+    assert told(3, "False", "2026-09-01T11:00:00Z") == (False, "10:00:12")
+    assert told(4, "True", "2026-09-01T11:00:30Z") == (True, "10:00:12")

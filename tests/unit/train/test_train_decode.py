@@ -125,6 +125,24 @@ def test_a_second_call_sees_the_adapter_as_it_is_then(adapted: Any) -> None:
     assert tokens() != first
 
 
+def test_fewer_rows_need_nothing_anew_and_more_do(adapted: Any) -> None:
+    """As of a retry of one group, or of probes before a smaller step."""
+    decoder = Decoder(adapted, Decoding(16, top_k=1), frozenset())
+
+    def tokens(*rows: int) -> list[tuple[int, ...]]:
+        prompts, seeds = [PROMPTS[row] for row in rows], list(rows)
+        found = decoder.generate(prompts, seeds, lambda *_: None, lambda: None)
+        return [row.tokens for row in found]
+
+    several = tokens(0, 2, 3)
+    caches = decoder.state
+    assert tokens(3, 0) == [several[2], several[0]]
+    assert tokens(0, 2, 3) == several
+    assert decoder.state is caches
+    assert tokens(0, 1, 2, 3)[2:] == several[1:]
+    assert decoder.state is not caches
+
+
 def test_generation_leaves_the_base_as_it_was(adapted: Any) -> None:
     before = {name: value.clone() for name, value in adapted.state_dict().items()}
     _greedy(adapted, 8, frozenset())

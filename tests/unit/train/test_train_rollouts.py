@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from tests.unit.train.conftest import Stage
 
 from watercolour.train import rollouts
+from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import ANNOUNCED_SECONDS, Group, Painter
 from watercolour.train.sampling import OnRow, Row, Stop
 
@@ -63,3 +66,35 @@ def test_a_step_is_announced_with_the_time_in_which_its_first_row_ends(
         painter.paint(step, [Group(0, "a poppy", 1, (1, 2))], 2)
     dues = [0.0, 0.0, 30.0, 20.0, 20.0, 20.0, 20.0, 25.0]
     assert env.announced == [(2, due + ANNOUNCED_SECONDS, due) for due in dues]
+
+
+class OneOfTwo(Ranks):
+    """The second of two processes; the first has done what it does."""
+
+    def gather(self, value: Any) -> list[Any]:
+        rows, found, spent = value
+        half = len(rows)
+        theirs = ({place - half: row for place, row in rows.items()} for rows in (rows, found))
+        return [(*theirs, spent), value]
+
+    @contextmanager
+    def agreed(self) -> Generator[None]:
+        yield
+
+
+def test_every_process_announces_what_it_will_send_itself() -> None:
+    env = Heard()
+
+    def engine(
+        prompts: Sequence[Sequence[int]], seeds: Sequence[int], on_row: OnRow, stop: Stop
+    ) -> list[Row]:
+        row = Row((1,), (0.0,), truncated=False)
+        for number in range(len(prompts)):
+            on_row(number, row)
+        return [row] * len(prompts)
+
+    ranks = OneOfTwo(rank=1, size=2)
+    painter = Painter(engine, str, env, "run", lambda *_: 0, lambda: None, ranks=ranks)
+    painter.paint(0, [Group(0, "a poppy", 1, (1, 2))], 4)
+    assert [rollouts for rollouts, _, _ in env.announced] == [2]
+    assert [one.index for one in env.seen] == [2, 3]

@@ -87,11 +87,11 @@ class Decoder:
         longest = max(map(len, prompts)) + limit
         capacity = -(-longest // POSITIONS) * POSITIONS
         _, state, tape = self._prepared(len(prompts), capacity)
-        tape.chance[:-1] = uniforms(seeds, limit).to(tape.chance)
+        tape.chance[: len(prompts)] = uniforms(seeds, limit).to(tape.chance)
         tape.count.zero_()
         tape.ended.zero_()
         last = [prompt[-1] for prompt in prompts]
-        tape.newest[:-1] = torch.tensor(last, device=tape.newest.device)
+        tape.newest[: len(prompts)] = torch.tensor(last, device=tape.newest.device)
         same: dict[tuple[int, ...], list[int]] = {}
         for slot, prompt in enumerate(prompts):
             same.setdefault(tuple(prompt), []).append(slot)
@@ -106,13 +106,15 @@ class Decoder:
             weights is not None
             and state is not None
             and tape is not None
-            and state.rows == rows
+            and state.rows >= rows
             and state.capacity >= capacity
         ):
             copies.refresh(weights)
             return weights, state, tape
         self._graphs.clear()
         self.weights = self.state = self.tape = None
+        # Before the new ones are made: a copy of the weights takes gigabytes.
+        del weights, state, tape
         weights = copies.build(self.model, capacity)
         state = states.allocate(weights, rows, capacity)
         tape = self._tape(rows, weights.embed.device)

@@ -3,8 +3,11 @@
 // of a network and of limits make. It is one static program, so the image needs no distribution.
 //
 //	probe pause             sleep until SIGTERM
-//	probe serve ADDRESS     answer HTTP with "hello"
+//	probe serve ADDRESS     answer HTTP with "hello", and datagrams with what they say
 //	probe dial HOST:PORT…   print "HOST:PORT open|refused|timeout|error" for each; 1 unless all are open
+//	probe udp HOST:PORT…    the same for a datagram that has to be answered; serve answers those too
+//	probe echo ADDRESS      print what becomes of a raw socket of frames, one of packets, and of an ICMP
+//	                        echo to the address: "frames|packets|echo open|timeout|refused|error"
 //	probe lookup NAME       print the addresses of a name
 //	probe watch HOST:PORT   dial ten times a second; print the seconds since the start whenever it
 //	                        becomes open, or something else than open
@@ -54,6 +57,90 @@ func dial(addresses []string) int {
 	return code
 }
 
+func datagram(address string) string {
+	connection, err := net.DialTimeout("udp", address, patience)
+	if err == nil {
+		defer connection.Close()
+		connection.SetDeadline(time.Now().Add(patience))
+		if _, err = connection.Write([]byte("hello\n")); err == nil {
+			_, err = connection.Read(make([]byte, 16))
+		}
+	}
+	return became(err)
+}
+
+func became(err error) string {
+	var network net.Error
+	switch {
+	case err == nil:
+		return "open"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return "refused"
+	case errors.As(err, &network) && network.Timeout(), errors.Is(err, syscall.EAGAIN):
+		return "timeout"
+	default:
+		return "error " + err.Error()
+	}
+}
+
+func udp(addresses []string) int {
+	code := 0
+	for _, address := range addresses {
+		found := datagram(address)
+		if found != "open" {
+			code = 1
+		}
+		fmt.Println(address, found)
+	}
+	return code
+}
+
+// The kinds of socket by which a process gets past TCP and UDP.
+func echo(address string) int {
+	kinds := []struct {
+		name               string
+		domain, kind, what int
+	}{
+		{"frames", syscall.AF_PACKET, syscall.SOCK_RAW, 0x0300}, // ETH_P_ALL in network order
+		{"packets", syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP},
+	}
+	code := 0
+	for _, each := range kinds {
+		handle, err := syscall.Socket(each.domain, each.kind, each.what)
+		if err == nil {
+			syscall.Close(handle)
+		} else {
+			code = 1
+		}
+		fmt.Println(each.name, became(err))
+	}
+	err := ping(net.ParseIP(address).To4())
+	if err != nil {
+		code = 1
+	}
+	fmt.Println("echo", became(err))
+	return code
+}
+
+// An ICMP echo by a socket that needs no capability, where the kernel grants those to the group.
+func ping(address net.IP) error {
+	handle, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(handle)
+	wait := syscall.NsecToTimeval(patience.Nanoseconds())
+	if err := syscall.SetsockoptTimeval(handle, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &wait); err != nil {
+		return err
+	}
+	request := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // an echo request without data
+	if err := syscall.Sendto(handle, request, 0, &syscall.SockaddrInet4{Addr: [4]byte(address)}); err != nil {
+		return err
+	}
+	_, _, err = syscall.Recvfrom(handle, make([]byte, 64), 0)
+	return err
+}
+
 func watch(address string) {
 	start, last := time.Now(), ""
 	for {
@@ -67,6 +154,16 @@ func watch(address string) {
 }
 
 func serve(address string) int {
+	if heard, err := net.ListenPacket("udp", address); err == nil {
+		go func() {
+			said := make([]byte, 64)
+			for {
+				if count, who, err := heard.ReadFrom(said); err == nil {
+					heard.WriteTo(said[:count], who)
+				}
+			}
+		}()
+	}
 	hello := func(answer http.ResponseWriter, _ *http.Request) { fmt.Fprintln(answer, "hello") }
 	if err := http.ListenAndServe(address, http.HandlerFunc(hello)); err != nil {
 		fmt.Fprintln(os.Stderr, "probe:", err)
@@ -133,6 +230,10 @@ func main() {
 		pause()
 	case command == "dial" && len(rest) > 0:
 		os.Exit(dial(rest))
+	case command == "udp" && len(rest) > 0:
+		os.Exit(udp(rest))
+	case command == "echo" && len(rest) == 1 && net.ParseIP(rest[0]).To4() != nil:
+		os.Exit(echo(rest[0]))
 	case command == "serve" && len(rest) == 1:
 		os.Exit(serve(rest[0]))
 	case command == "lookup" && len(rest) == 1:
@@ -144,7 +245,7 @@ func main() {
 	case command == "fill" && len(rest) == 1:
 		os.Exit(fill(rest[0]))
 	default:
-		fmt.Fprintln(os.Stderr, "probe: pause, serve ADDRESS, dial HOST:PORT…, lookup NAME, watch HOST:PORT, eat MIB or fill FILE")
+		fmt.Fprintln(os.Stderr, "probe: pause, serve ADDRESS, dial HOST:PORT…, udp HOST:PORT…, echo ADDRESS, lookup NAME, watch HOST:PORT, eat MIB or fill FILE")
 		os.Exit(2)
 	}
 }
