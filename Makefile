@@ -54,7 +54,7 @@ test-hpsv3: setup  ## The backend hpsv3 on the real package, a tiny model: an en
 cluster-binaries:  ## Build the test control plane's programs: 10 to 20 minutes, once a machine
 	@python3 tests/cluster/ground/binaries.py
 
-cluster-check:
+cluster-check:  ## Say what this machine lacks for a whole node, before anything is built
 	@python3 -m tests.cluster.node.needs
 
 cluster-up: $(if $(ELSEWHERE),,cluster-check) setup  ## Start a Kubernetes node on this machine (as root), or use that of KUBECONFIG

@@ -32,11 +32,26 @@ OWNED_BY_SPEC = {
     "temperature": "spec.trainer.sampling.temperature",
     "top_p": "spec.trainer.sampling.topP",
     "top_k": "spec.trainer.sampling.topK",
+    "min_p": "spec.trainer.sampling",
+    "repetition_penalty": "spec.trainer.sampling",
+    "generation_kwargs": "spec.trainer.sampling",
     "max_completion_length": "spec.trainer.sampling.maxCompletionTokens",
     "save_steps": "spec.trainer.checkpointEvery",
     "save_total_limit": "spec.trainer.keepCheckpoints",
     "seed": "spec.seed",
     "use_vllm": "spec.trainer.engine",
+    "vllm_mode": "spec.trainer.vllm",
+    "vllm_model_impl": "spec.trainer.vllm",
+    "vllm_enable_sleep_mode": "spec.trainer.vllm",
+    "vllm_structured_outputs_regex": "spec.trainer.vllm",
+    "vllm_server_base_url": "spec.trainer.vllm",
+    "vllm_server_host": "spec.trainer.vllm",
+    "vllm_server_port": "spec.trainer.vllm",
+    "vllm_server_timeout": "spec.trainer.vllm",
+    "vllm_group_port": "spec.trainer.vllm",
+    "vllm_gpu_memory_utilization": "spec.trainer.vllm",
+    "vllm_max_model_length": "spec.trainer.vllm",
+    "vllm_tensor_parallel_size": "spec.trainer.vllm",
     "output_dir": "spec.artifacts.path",
     "report_to": "spec.tracking",
     "gradient_accumulation_steps": "spec.trainer.rolloutsPerStep",
@@ -49,6 +64,8 @@ OWNED_BY_SPEC = {
     "reward_funcs": "spec.recipe",
     "shuffle_dataset": "spec.prompts.subjects",
     "use_transformers_continuous_batching": "spec.trainer.engine",
+    "transformers_continuous_batching_config": "spec.trainer.engine",
+    "use_transformers_paged": "spec.trainer.engine",
     "save_strategy": "spec.trainer.checkpointEvery",
     "resume_from_checkpoint": "spec.trainer.resume",
     "fsdp": "spec.trainer.fsdp",
@@ -166,6 +183,14 @@ def _trainer(spec: RunSpec) -> Iterator[Problem]:
                 f"not {'text' if kind is str else 'true or false'}",
                 f"Give {'text' if kind is str else 'true or false'}.",
             )
+    reuse = trainer.grpo.get("num_iterations", 1)
+    if not isinstance(reuse, int) or isinstance(reuse, bool) or reuse < 1:
+        yield Problem(
+            "trainer.grpo.num_iterations",
+            reuse,
+            "not a whole number of 1 or more",
+            "Give the optimizer steps that learn from one generation; 1 is TRL's default.",
+        )
     for name in sorted(trainer.grpo.keys() & OWNED_BY_SPEC.keys()):
         yield Problem(
             f"trainer.grpo.{name}",

@@ -70,7 +70,7 @@ def plan(spec: RunSpec, *, whole: bool, processes: int = 1) -> Batches:
         group_size=size,
         per_device=chosen,
         accumulation=rollouts // chosen,
-        reuse=max(1, int(trainer.grpo.get("num_iterations", 1))),
+        reuse=trainer.grpo.get("num_iterations", 1),
         steps=trainer.steps,
         processes=processes,
     )

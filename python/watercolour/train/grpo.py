@@ -12,6 +12,7 @@ from watercolour.train import packing
 from watercolour.train.batches import Batches
 from watercolour.train.policy import Policy
 from watercolour.train.rollouts import Painted
+from watercolour.train.settings import packs
 from watercolour.train.steps import Steps
 from watercolour.train.trainer import Session, Trainer
 
@@ -52,9 +53,8 @@ def micro_batch_tokens(batches: Batches, settings: GRPOConfig) -> int | None:
     That is on the CPU, where a small policy takes all rows at once; with a loss that does not add
     up; and when the specification asks for micro-batches of its own.
     """
-    additive = settings.loss_type in packing.ADDITIVE and not settings.entropy_coef
-    packed = additive and batches.accumulation == 1 and not settings.use_cpu
-    return packing.GPU_TOKENS if packed and not settings.use_adaptive_entropy else None
+    packed = batches.accumulation == 1 and not settings.use_cpu
+    return packing.GPU_TOKENS if packed and packs(vars(settings)) else None
 
 
 def answer(painted: Painted, end: int) -> dict[str, Any]:

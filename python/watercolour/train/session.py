@@ -99,6 +99,8 @@ def run(
     """
     spec, name = wanted.spec, wanted.metadata.name
     ranks.limit_threads()
+    # Before minutes are spent on reading the weights.
+    settings.check(spec.trainer.grpo)
     parts = ranks.size if spec.trainer.fsdp else 1
     policy = policies.load(spec.model, spec.trainer.lora, parts)
     on_cpu = policy.model.device.type == "cpu"
@@ -107,7 +109,8 @@ def run(
         delta.install()
         residual.widen(policy.model)
     recipe = recipes.get(spec.recipe)
-    plan = batches.plan(spec, whole=policy.small or not on_cpu, processes=ranks.size)
+    whole = policy.small or (not on_cpu and settings.packs(spec.trainer.grpo))
+    plan = batches.plan(spec, whole=whole, processes=ranks.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
     resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
     ask = partial(asking.tokens_of, spec, policy)

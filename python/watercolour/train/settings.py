@@ -17,6 +17,7 @@ from watercolour.api.rules import OWNED_BY_SPEC
 from watercolour.api.spec import Kl, RunSpec
 from watercolour.api.trainer import decoding
 from watercolour.reward import recipes
+from watercolour.train import packing
 from watercolour.train.batches import Batches
 from watercolour.train.correction import Correction
 
@@ -147,6 +148,13 @@ def check(grpo: dict[str, Any]) -> None:
         fault = _wrong_kind(hints[name], value)
         if fault:
             raise _refused(place, value, fault, "Correct the value, or leave the field out.")
+
+
+def packs(grpo: dict[str, Any]) -> bool:
+    """Whether the loss can be split into packed micro-batches, by the pass-through fields."""
+    fields = {field.name: field.default for field in dataclasses.fields(GRPOConfig)} | grpo
+    additive = fields["loss_type"] in packing.ADDITIVE
+    return additive and not fields["entropy_coef"] and not fields["use_adaptive_entropy"]
 
 
 def _refused(place: str, value: Any, fault: str, remedy: str) -> InputError:

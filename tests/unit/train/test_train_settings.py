@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+from tests.unit.train.conftest import Stage
+from trl.trainer.grpo_config import GRPOConfig
 
 from watercolour.api.errors import InputError
 from watercolour.api.reasons import Reason
+from watercolour.api.rules import OWNED_BY_SPEC
 from watercolour.api.spec import Model, RunSpec, Sampling, Trainer, WatercolourRun
 from watercolour.train import asking, batches, session, settings
 from watercolour.train.batches import Batches
+from watercolour.train.progress import Progress
 
 Make = Callable[..., WatercolourRun]
 
@@ -62,6 +68,8 @@ def test_pass_through_fields_reach_trl(tmp_path: Path) -> None:
         ("epsilom", 0.2, "Did you mean epsilon?"),
         ("max_prompt_length", 512, "has no such field"),
         ("steps_per_generation", 4, "Set spec.trainer.rolloutsPerStep instead"),
+        ("min_p", 0.1, "Set spec.trainer.sampling instead"),
+        ("vllm_server_base_url", "http://vllm:8000", "Set spec.trainer.vllm instead"),
         ("epsilon", "wide", "valid number"),
         ("mask_truncated_completions", "perhaps", "valid boolean"),
     ],
@@ -72,6 +80,45 @@ def test_a_wrong_pass_through_field_is_named(field: str, value: Any, says: str) 
     assert caught.value.reason == Reason.INVALID_SPEC
     assert str(caught.value).startswith(f"spec.trainer.grpo.{field}=")
     assert says in str(caught.value)
+
+
+def test_what_only_trls_own_sampler_would_read_is_set_nowhere() -> None:
+    """Ours draws: a field that it does not read would be taken and change nothing."""
+    fields = {field.name for field in dataclasses.fields(GRPOConfig)}
+    read = {"vllm_importance_sampling_" + end for end in ("correction", "mode")}
+    read |= {"vllm_importance_sampling_clip_" + end for end in ("min", "max")}
+    # TRL's old name of clip_max, which it still takes.
+    read.add("vllm_importance_sampling_cap")
+    assert {name for name in fields if name.startswith("vllm_")} - read <= OWNED_BY_SPEC.keys()
+
+
+@pytest.mark.parametrize("reuse", ["two", 0, -1, 1.5, True, None])
+def test_steps_of_one_generation_are_a_whole_number(reuse: Any) -> None:
+    with pytest.raises(ValidationError, match="not a whole number of 1 or more"):
+        RunSpec(trainer=Trainer(grpo={"num_iterations": reuse}))
+
+
+def test_settings_are_checked_before_the_model_is_loaded(
+    wanted: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(session.policies, "load", lambda *_: pytest.fail("it was loaded"))
+    run = wanted(grpo={"epsilom": 0.2})
+    with pytest.raises(InputError, match="Did you mean epsilon"):
+        session.run(run, tmp_path, Stage(), Progress("test", 1), lambda: False, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("grpo", "packed"),
+    [
+        ({}, True),
+        ({"loss_type": "cispo"}, True),
+        ({"loss_type": "grpo"}, False),
+        ({"entropy_coef": 0.01}, False),
+        ({"use_adaptive_entropy": True}, False),
+    ],
+)
+def test_only_a_loss_that_adds_up_is_packed(grpo: dict[str, Any], packed: bool) -> None:
+    assert settings.packs(grpo) is packed
 
 
 def test_a_value_that_trl_itself_refuses_is_an_input_error(tmp_path: Path) -> None:
