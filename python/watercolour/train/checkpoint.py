@@ -27,6 +27,8 @@ log = logs.get(__name__)
 
 FOLDER = "checkpoints"
 PREFIX = "checkpoint-"
+#: Before the name of one that cannot be gone on from.
+DAMAGED = "damaged-"
 #: Beside the folder and not in it: whatever stands there is whole.
 PART = ".checkpoint-part"
 MANIFEST = "manifest.json"
@@ -49,12 +51,14 @@ class Memory:
 
 
 def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory: Memory) -> Path:
-    """Write the checkpoint of ``step`` done steps, then delete all but the newest ``keep``.
+    """Write the checkpoint of ``step`` done steps, then delete all whole ones but ``keep``.
+
+    The one just written is always kept, beside it the newest of those before it.
 
     Args:
         run: the run's folder.
         step: optimizer steps done.
-        keep: checkpoints to keep.
+        keep: whole checkpoints to keep, 1 or more; damaged ones are neither counted nor deleted.
         fill: writes the trainer's part into the folder that it is given.
         memory: our part.
 
@@ -75,7 +79,8 @@ def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory:
             part.rename(target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    for old in _all(run)[keep:]:
+    before = [one for one in _all(run) if step_of(one) < step and is_whole(one)]
+    for old in before[keep - 1 :]:
         shutil.rmtree(old)
     return target
 
@@ -112,7 +117,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 def _all(run: Path) -> list[Path]:
     """The run's checkpoints, newest first."""
-    found = [path for path in (run / FOLDER).glob(f"{PREFIX}*") if path.is_dir()]
+    found = [path for path in (run / FOLDER).glob(f"{PREFIX}[0-9]*") if path.is_dir()]
     return sorted(found, key=step_of, reverse=True)
 
 
@@ -158,3 +163,19 @@ def latest(run: Path, *, missing_ok: bool = False) -> Path | None:
         field="resume",
         value=str(run),
     )
+
+
+def put_aside(run: Path) -> None:
+    """Rename every checkpoint that is not whole: a person may still want what is left of it."""
+    for checkpoint in _all(run):
+        if is_whole(checkpoint):
+            continue
+        aside = checkpoint.with_name(DAMAGED + checkpoint.name)
+        shutil.rmtree(aside, ignore_errors=True)
+        checkpoint.rename(aside)
+        log.warning(
+            "%s: %s is not whole and is put aside as %s.",
+            Reason.ARTIFACTS_DAMAGED,
+            checkpoint,
+            aside.name,
+        )

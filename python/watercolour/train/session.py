@@ -126,6 +126,8 @@ def run(
         progress.saved(steps, resumed)
     with ranks.agreed():
         # Only the first removes what lies behind the checkpoint, and only it writes.
+        if resume and ranks.first:
+            checkpoint.put_aside(out)
         files = artifacts.reopen(out, steps) if resume and ranks.first else artifacts.Artifacts(out)
     session = Session(
         batches=plan,

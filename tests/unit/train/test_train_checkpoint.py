@@ -31,6 +31,10 @@ def write(run: Path, step: int, keep: int = 2) -> Path:
     return checkpoint.write(run, step, keep, fill, MEMORY)
 
 
+def names(run: Path) -> list[str]:
+    return sorted(path.name for path in (run / "checkpoints").iterdir())
+
+
 def test_a_checkpoint_brings_the_guards_memory_back(tmp_path: Path) -> None:
     found = checkpoint.read_memory(write(tmp_path, 10))
     assert found.health == MEMORY.health
@@ -43,8 +47,7 @@ def test_the_newest_checkpoints_are_kept(tmp_path: Path) -> None:
     for step in (5, 10, 15):
         write(tmp_path, step)
     assert checkpoint.step_of(checkpoint.latest(tmp_path)) == 15
-    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
-    assert names == ["checkpoint-10", "checkpoint-15"]
+    assert names(tmp_path) == ["checkpoint-10", "checkpoint-15"]
 
 
 def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path) -> None:
@@ -54,6 +57,22 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path: Path) -> None:
     assert checkpoint.step_of(checkpoint.latest(tmp_path)) == 5
     (newer / "manifest.json").unlink()
     assert checkpoint.step_of(checkpoint.latest(tmp_path)) == 5
+
+
+def test_damaged_checkpoints_do_not_count_and_the_one_just_written_is_kept(tmp_path: Path) -> None:
+    for step in (80, 90, 100):
+        (write(tmp_path, step, keep=9) / "manifest.json").unlink()
+    write(tmp_path, 70)
+    write(tmp_path, 85, keep=1)
+    kept = ["checkpoint-100", "checkpoint-80", "checkpoint-85", "checkpoint-90"]
+    assert names(tmp_path) == kept
+    checkpoint.put_aside(tmp_path)
+    put_aside = [f"damaged-{name}" for name in kept if name != "checkpoint-85"]
+    assert names(tmp_path) == ["checkpoint-85", *put_aside]
+    # Damaged once more under the same number, and again for a person to look at.
+    (write(tmp_path, 90, keep=1) / "manifest.json").unlink()
+    checkpoint.put_aside(tmp_path)
+    assert names(tmp_path) == put_aside
 
 
 def test_a_resume_without_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
