@@ -150,7 +150,8 @@ class Trainer(GRPOTrainer):
         newest, sampled = self._newest_logs, inputs.get("sampling_per_token_logps")
         if newest is None or sampled is None:
             return loss, loss.new_zeros(0)
-        mask = inputs["completion_mask"].bool()
+        # A token that stands in for an empty row was never sampled.
+        mask = (inputs["completion_mask"] * inputs.get("tool_mask", 1)).bool()
         return loss, (newest - sampled)[mask].abs()
 
     def _stop_at(self, inputs: Any, loss: float) -> NoReturn:
@@ -218,13 +219,12 @@ class Trainer(GRPOTrainer):
             InfrastructureError: the disk is full (DiskFull).
         """
         step, session, ranks = self.state.global_step, self.session, self.session.ranks
-        folder, first = session.artifacts.folder, session.painted
+        folder, probed = session.artifacts.folder, self._probed()
         found: dict[str, Any] | None = None
-        if first is not None and first.rows:
+        if len(probed) > 1:
             # By all, because all may be needed to compute it.
             with ranks.agreed():
-                tokens = (*first.prompts[0][-1:], *first.rows[0].tokens)
-                found = reload.probe(self.adapted, tokens)
+                found = reload.probe(self.adapted, probed)
 
         def fill(part: Path) -> None:
             with ranks.agreed():
@@ -252,6 +252,17 @@ class Trainer(GRPOTrainer):
                     self._save_in(folder / checkpoint.PART)
         session.progress.saved(step, written)
         return written
+
+    def _probed(self) -> tuple[int, ...]:
+        """Tokens for a probe, the same in all processes: of a rollout, else of a prompt.
+
+        There is no probability of a first token, so a row without any tells nothing.
+        """
+        if (painted := self.session.painted) is not None:
+            for prompt, row in zip(painted.prompts, painted.rows, strict=True):
+                if row.tokens:
+                    return (*prompt[-1:], *row.tokens)
+        return self.session.groups_of(0)[0].prompt
 
     def _save(
         self, output_dir: str | None = None, state_dict: dict[str, Tensor] | None = None

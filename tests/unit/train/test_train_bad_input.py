@@ -21,10 +21,12 @@ from watercolour.api.reasons import Reason
 from watercolour.api.spec import Lora, WatercolourRun
 from watercolour.api.trainer import Decoding
 from watercolour.train import (
+    artifacts,
     checkpoint,
     engines,
     grpo,
     parquet,
+    reload,
     session,
     targets,
     thinking,
@@ -37,9 +39,11 @@ from watercolour.train.sampling import Row
 Make = Callable[..., WatercolourRun]
 
 
-def train(run: WatercolourRun, out: Path, stage: Stage | None = None) -> None:
-    steps = run.spec.trainer.steps
-    session.run(run, out, stage or Stage(), Progress("test", steps), lambda: False, resume=False)
+def train(
+    run: WatercolourRun, out: Path, stage: Stage | None = None, *, resume: bool = False
+) -> None:
+    shown = Progress("test", run.spec.trainer.steps)
+    session.run(run, out, stage or Stage(), shown, lambda: False, resume=resume)
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +158,12 @@ def test_a_completion_without_a_token_is_scored_and_teaches_nothing(
     lines = parquet.read(tmp_path / "rollouts" / "00000.parquet")
     assert lines[0]["tokens"] == 0
     assert lines[0]["advantage"] is not None
+    assert (tmp_path / "checkpoints" / "checkpoint-2" / reload.FILE).exists()
+    # The token that stands in for it was never sampled.
+    figures = artifacts.read_metrics(tmp_path / "metrics.csv")
+    assert all((figure["mismatch_max"] or 0) < 1e-3 for figure in figures)
+    train(wanted(steps=3), tmp_path, Stage(), resume=True)
+    assert len(artifacts.read_metrics(tmp_path / "metrics.csv")) == 3
 
 
 def test_a_template_that_begins_a_thought_all_the_same_is_refused(
