@@ -95,7 +95,7 @@ def _look(wanted: WatercolourRun, out: Path, tried: set[int], *, last: bool) -> 
         return
     step = step_of(newest[0])
     number = step // wanted.spec.trainer.checkpoint_every
-    due = last or (number % hub.every == 0 and step not in tried)
+    due = last or (step > 0 and number % hub.every == 0 and step not in tried)
     if not due or step == pushed_step(out):
         return
     tried.add(step)

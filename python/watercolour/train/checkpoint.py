@@ -48,6 +48,8 @@ class Memory:
     """Spent in training, over all attempts."""
     recipe: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All that decided the rewards, flat; empty in checkpoints that do not say."""
+    sft: Mapping[str, Any] | None = None
+    """The cold start that the adapter has behind it; None for none."""
 
 
 def write(run: Path, step: int, keep: int, fill: Callable[[Path], None], memory: Memory) -> Path:
@@ -92,6 +94,7 @@ def _write_memory(folder: Path, memory: Memory) -> None:
         "unscored_steps": memory.unscored_steps,
         "seconds": memory.seconds,
         "recipe": dict(memory.recipe),
+        "sft": None if memory.sft is None else dict(memory.sft),
     }
     write_text(folder / MEMORY, json.dumps(plain, indent=1))
     if memory.best is not None:
@@ -107,6 +110,7 @@ def read_memory(folder: Path) -> Memory:
         unscored_steps=plain["unscored_steps"],
         seconds=plain["seconds"],
         recipe=plain.get("recipe", {}),
+        sft=plain.get("sft"),
     )
 
 

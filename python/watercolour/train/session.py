@@ -19,7 +19,7 @@ from watercolour.api.errors import (
     WatercolourError,
 )
 from watercolour.api.reasons import Reason
-from watercolour.api.spec import RunSpec, WatercolourRun
+from watercolour.api.spec import RunSpec, Sft, WatercolourRun
 from watercolour.reward import recipes
 from watercolour.reward.recipe import Recipe, differences, plain
 from watercolour.train import (
@@ -112,7 +112,7 @@ def run(
     whole = policy.small or (not on_cpu and settings.packs(spec.trainer.grpo))
     plan = batches.plan(spec, whole=whole, processes=ranks.size)
     config = settings.config(spec, plan, out, on_cpu=on_cpu)
-    resumed = checkpoint.latest(out, missing_ok=afresh) if resume else None
+    resumed = _resumed(spec, out, missing_ok=afresh) if resume else None
     ask = partial(asking.tokens_of, spec, policy)
     engine_for = partial(
         generation.engine_of, spec, policy, config.cache_implementation, out, ranks
@@ -152,12 +152,16 @@ def run(
         session.probes = Probes(desk.submit_probes, out, spec.trainer.guards.drift_every)
     if resumed is None and spec.sft is not None:
         _cold_start(spec, policy, trainer, painter, progress, out)
+        session.memory = replace(session.memory, sft=_plain(spec.sft))
+        trainer.save_if_room()
+    elif resumed is not None and steps == 0:
+        trainer.begin_from(resumed)
     with ranks.agreed():
         if asked is not None:
             while wait([asked], timeout=LOOK_SECONDS).not_done:
                 painter.stop()
             judgecheck.require(asked.result(), spec.judge, out, progress)
-    if resumed is None and spec.trainer.guards.probes:
+    if steps == 0 and spec.trainer.guards.probes:
         _preflight(spec, painter, ask, progress, out)
     _train(trainer, session, resumed, steps)
     with ranks.agreed():
@@ -168,15 +172,35 @@ def run(
     progress.enter("done")
 
 
+def _resumed(spec: RunSpec, out: Path, *, missing_ok: bool) -> Path | None:
+    """What to go on from; None to begin anew, as after another cold start than is asked for.
+
+    Raises:
+        InputError: there is no whole checkpoint, and that may not be (CheckpointMissing).
+    """
+    found = checkpoint.latest(out, missing_ok=missing_ok)
+    if found is None or checkpoint.step_of(found) > 0:
+        return found
+    if checkpoint.read_memory(found).sft == _plain(spec.sft):
+        return found
+    log.warning("%s was made by another spec.sft: the run begins anew.", found)
+    return None
+
+
+def _plain(sft: Sft | None) -> dict[str, Any] | None:
+    return None if sft is None else sft.model_dump(mode="json")
+
+
 def _memory(resumed: Path | None, recipe: Recipe) -> checkpoint.Memory:
     """What the trainer remembers, its recipe included.
 
     Raises:
-        InputError: the checkpoint was made under another recipe (InvalidSpec).
+        InputError: steps were rewarded by another recipe (InvalidSpec).
     """
     memory = checkpoint.read_memory(resumed) if resumed else checkpoint.Memory()
     now = plain(recipe)
-    changed = differences(memory.recipe, now) if memory.recipe else []
+    rewarded = resumed is not None and checkpoint.step_of(resumed) > 0
+    changed = differences(memory.recipe, now) if rewarded and memory.recipe else []
     if changed:
         raise InputError(
             Reason.INVALID_SPEC,
@@ -193,7 +217,8 @@ def _train(trainer: Trainer, session: Session, resumed: Path | None, steps: int)
     trainer.resumed = resumed
     try:
         with gpu_memory.full_named(partial(_while_full, trainer, session.progress)):
-            trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
+            # Of no step there is nothing that transformers could go on from.
+            trainer.train(resume_from_checkpoint=str(resumed) if steps else None)
         if trainer.state.global_step < session.batches.steps:
             raise InterruptedRun(
                 Reason.INTERRUPTED,

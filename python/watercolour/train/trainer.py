@@ -204,7 +204,11 @@ class Trainer(GRPOTrainer):
         return str(self._saving_to) if self._saving_to else super()._get_output_dir(trial)
 
     def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
-        """A periodic checkpoint; a full disk is said and survived."""
+        """A periodic checkpoint."""
+        self.save_if_room()
+
+    def save_if_room(self) -> None:
+        """Write the checkpoint of the steps done; a full disk is said and survived."""
         try:
             self.save_whole()
         except InfrastructureError as error:
@@ -264,6 +268,11 @@ class Trainer(GRPOTrainer):
                     return (*prompt[-1:], *row.tokens)
         return self.session.groups_of(0)[0].prompt
 
+    def begin_from(self, start: Path) -> None:
+        """Take up a checkpoint of no step: weights, the KL term's reference, random state."""
+        self._load_from_checkpoint(str(start))
+        self._load_rng_state(str(start))
+
     def _save(
         self, output_dir: str | None = None, state_dict: dict[str, Tensor] | None = None
     ) -> None:
@@ -274,6 +283,12 @@ class Trainer(GRPOTrainer):
         """transformers' part of a checkpoint; of others than the first, its random state alone."""
         self._saving_to = part
         try:
-            super()._save_checkpoint(self.adapted, None)
+            if self.optimizer is None:
+                # Before the first step there are no more than weights and random state.
+                folder = str(part / f"{checkpoint.PREFIX}{self.state.global_step}")
+                self.save_model(folder, _internal_call=True)
+                self._save_rng_state(folder)
+            else:
+                super()._save_checkpoint(self.adapted, None)
         finally:
             self._saving_to = None

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.unit.train.conftest import Stage
+from tests.unit.train.conftest import SKETCHES, Stage
 
 from watercolour.api import dump
-from watercolour.api.spec import WatercolourRun
+from watercolour.api.spec import Sft, WatercolourRun
 from watercolour.train import launch, packing, session
 from watercolour.train.progress import Progress
 from watercolour.train.ranks import Ranks, joined
@@ -179,3 +179,20 @@ def test_a_process_of_one_gpu_or_none_is_left_as_it_is(monkeypatch: pytest.Monke
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     with joined({}):
         assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_two_processes_told_to_go_in_their_first_step_go_on_from_the_cold_start(
+    wanted: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, out = tmp_path / "corpus", tmp_path / "run"
+    corpus.mkdir()
+    lines = [json.dumps({"subject": "a red poppy", "sketch": one}) for one in SKETCHES[:4]]
+    (corpus / "pairs.jsonl").write_text("\n".join(lines))
+    run = wanted(steps=1, processes=2, sampling={"maxCompletionTokens": 80})
+    sft = Sft(corpus=str(corpus), batch_size=2, learning_rate=2e-2)
+    run = run.model_copy(update={"spec": run.spec.model_copy(update={"sft": sft})})
+    assert several(run, out, monkeypatch, terminated=[1, 0]) == 143
+    assert json.loads((out / "words.json").read_text())["lastCheckpointStep"] == 0
+    outcome = (out / "sft.json").stat().st_mtime_ns
+    assert several(run, out, monkeypatch, "--resume") == 0
+    assert (out / "sft.json").stat().st_mtime_ns == outcome
