@@ -170,7 +170,7 @@ class Trainer(Part):
         description="Divide advantages by the standard deviation of the group or batch, or not.",
     )
     beta: Annotated[float, Field(strict=True, ge=0)] = Field(
-        default=0.0, description="Weight of the KL term against the policy at the run's start."
+        default=0.0, description="Weight of the KL term against the policy before the first step."
     )
     lora: Annotated[Lora, FIXED] = Field(
         default_factory=Lora, description="The adapter that is trained."

@@ -22,6 +22,9 @@ from watercolour.train import gpu_memory, targets
 
 POLICIES = Path(__file__).parent / "policies"
 ADAPTER_FILE = "adapter_model.safetensors"
+#: What PEFT calls the adapter that is trained, and TRL the one that the KL term is measured
+#: against; without the latter that is the base model.
+TRAINED, REFERENCE = "default", "ref"
 #: Parameters up to which one forward pass may hold all rollouts of a step.
 SMALL_PARAMETERS = 20_000_000
 
@@ -176,6 +179,17 @@ def adapted(model: Any, adapter: str) -> PeftModel:
     if file.exists():
         require_whole(adapted, file)
     return adapted
+
+
+@torch.no_grad()
+def keep_reference(model: Any) -> None:
+    """Have the KL term measured against the adapter as it is now, in a frozen copy of it."""
+    if REFERENCE not in model.peft_config:
+        model.add_adapter(REFERENCE, model.peft_config[TRAINED])
+    weights = dict(model.named_parameters())
+    for name, weight in weights.items():
+        if f".{TRAINED}." in name:
+            weights[name.replace(f".{TRAINED}.", f".{REFERENCE}.")].copy_(weight)
 
 
 def adapter_of(model: nn.Module) -> dict[str, Tensor] | None:

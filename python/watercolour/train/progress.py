@@ -45,7 +45,10 @@ OF_STEP = {
         "Share of the newest step's pigment in its subjects' colours.",
     ),
     "lastStepSeconds": ("step_time", "Duration of the newest step."),
-    "kl": ("kl", "KL divergence from the policy at the run's start, a token, of the newest step."),
+    "kl": (
+        "kl",
+        "KL divergence from the policy before the first step, a token, of the newest step.",
+    ),
     "tokensPerSecond": ("tokens_per_second", "Generated tokens a second of the newest step."),
     "mismatchMean": (
         "mismatch_mean",

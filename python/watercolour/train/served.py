@@ -80,7 +80,11 @@ class Server:
         self._calls += 1
         before, name = self._loaded, f"rank{self.rank}-{self._calls}"
         folder = self.run_folder / FOLDER / name
-        self.model.save_pretrained(folder, state_dict=policy.adapter_of(self.model))
+        self.model.save_pretrained(
+            folder,
+            selected_adapters=[policy.TRAINED],
+            state_dict=policy.adapter_of(self.model),
+        )
         there = Path(self.spec.run_folder or self.run_folder) / FOLDER / name
         self._post("/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(there)})
         self._loaded = name

@@ -152,6 +152,8 @@ def run(
         session.probes = Probes(desk.submit_probes, out, spec.trainer.guards.drift_every)
     if resumed is None and spec.sft is not None:
         _cold_start(spec, policy, trainer, painter, progress, out)
+        if config.beta != 0:
+            policies.keep_reference(trainer.adapted)
         session.memory = replace(session.memory, sft=_plain(spec.sft))
         trainer.save_if_room()
     elif resumed is not None and steps == 0:

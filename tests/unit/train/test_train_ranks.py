@@ -188,7 +188,7 @@ def test_two_processes_told_to_go_in_their_first_step_go_on_from_the_cold_start(
     corpus.mkdir()
     lines = [json.dumps({"subject": "a red poppy", "sketch": one}) for one in SKETCHES[:4]]
     (corpus / "pairs.jsonl").write_text("\n".join(lines))
-    run = wanted(steps=1, processes=2, sampling={"maxCompletionTokens": 80})
+    run = wanted(steps=1, beta=0.1, processes=2, sampling={"maxCompletionTokens": 80})
     sft = Sft(corpus=str(corpus), batch_size=2, learning_rate=2e-2)
     run = run.model_copy(update={"spec": run.spec.model_copy(update={"sft": sft})})
     assert several(run, out, monkeypatch, terminated=[1, 0]) == 143
@@ -196,3 +196,4 @@ def test_two_processes_told_to_go_in_their_first_step_go_on_from_the_cold_start(
     outcome = (out / "sft.json").stat().st_mtime_ns
     assert several(run, out, monkeypatch, "--resume") == 0
     assert (out / "sft.json").stat().st_mtime_ns == outcome
+    assert float(rows(out)[0]["kl"]) == pytest.approx(0, abs=1e-6)

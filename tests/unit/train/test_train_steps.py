@@ -191,6 +191,23 @@ def test_a_cold_start_other_than_the_one_asked_for_is_not_gone_on_from(
     assert json.loads((out / "sft.json").read_text())["steps"] == 4
 
 
+def test_the_kl_term_is_measured_against_what_the_cold_start_left(
+    wanted: Make, tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {"beta": 0.1, "checkpointEvery": 1, "keepCheckpoints": 9}
+    settings["sampling"] = {"maxCompletionTokens": 80, "topP": 1.0, "topK": 0}
+    train(taught(wanted(steps=2, **settings), tmp_path / "corpus"), tmp_path, Stage())
+    kept = [float(row["kl"]) for row in rows(tmp_path)]
+    assert kept[0] == pytest.approx(0, abs=1e-6)
+    assert kept[1] > 1e-5
+    train(taught(wanted(steps=3, **settings), tmp_path / "corpus"), tmp_path, Stage(), resume=True)
+    start = weights(tmp_path, 0)
+    assert any(bool(weight.any()) for name, weight in start.items() if "lora_B" in name)
+    for step in (0, 1, 3):
+        folder = tmp_path / "checkpoints" / f"checkpoint-{step}" / "ref"
+        assert equal(load_file(folder / "adapter_model.safetensors"), start)
+
+
 def test_a_wholly_unscored_step_moves_neither_weights_nor_momentum(
     wanted: Make, tmp_path: Path
 ) -> None:
