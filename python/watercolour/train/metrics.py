@@ -124,7 +124,7 @@ def of_rollouts(painted: Painted) -> dict[str, Cell]:
         "attempts": painted.attempts,
         "renders": sum("render" in rollout.timings for rollout in rollouts),
         "tokens": tokens,
-        "tokens_per_second": tokens / max(painted.seconds_generate, 1e-9),
+        "tokens_per_second": painted.tokens / max(painted.seconds_generate, 1e-9),
         "seconds_generate": painted.seconds_generate,
         "seconds_wait": painted.seconds_wait,
         **{f"seconds_{room}": mean(r.timings.get(room) for r in rollouts) for room in ROOMS},

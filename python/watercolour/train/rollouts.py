@@ -82,6 +82,8 @@ class Painted:
     seconds_wait: float
     """After the last row had ended, until the last rollout was there."""
     attempts: int
+    tokens: int
+    """Of all attempts, which is more than the rows have where a group was tried again."""
 
     @property
     def rewards(self) -> list[float | None]:
@@ -152,6 +154,7 @@ class Painter:
         rows: dict[int, Row] = {}
         rollouts: dict[int, Rollout] = {}
         generate = waited = 0.0
+        tokens = 0
         wanted, attempt = list(range(len(groups))), 0
         while wanted and attempt < self.attempts:
             places = [place * size + index for place in wanted for index in range(size)]
@@ -161,6 +164,7 @@ class Painter:
             for their_rows, their_rollouts, _ in theirs:
                 rows |= their_rows
                 rollouts |= their_rollouts
+                tokens += sum(len(row.tokens) for row in their_rows.values())
             self.stop_together()
             for place in wanted:
                 members = range(place * size, (place + 1) * size)
@@ -190,6 +194,7 @@ class Painter:
             seconds_generate=generate,
             seconds_wait=waited,
             attempts=attempt,
+            tokens=tokens,
         )
 
     def _attempt(
@@ -212,7 +217,7 @@ class Painter:
         self.generated()
         self._await(list(futures.values()))
         found = {
-            place: self._result(future, step, groups[place // size], place % size)
+            place: self._result(future, step, groups[place // size], place % size, rows[place])
             for place, future in futures.items()
         }
         return found, (ended - began, time.perf_counter() - ended)
@@ -257,7 +262,9 @@ class Painter:
         while wait(futures, timeout=LOOK_SECONDS).not_done:
             self.stop()
 
-    def _result(self, future: Future[Rollout], step: int, group: Group, index: int) -> Rollout:
+    def _result(
+        self, future: Future[Rollout], step: int, group: Group, index: int, row: Row
+    ) -> Rollout:
         """The rollout of a future that is done; a fault of ours leaves it unscored."""
         try:
             return future.result()
@@ -265,13 +272,17 @@ class Painter:
             # The boundary that keeps one broken rollout from ending the training.
             with logs.rollout(self.run, step, group.number, index):
                 log.exception("a rollout could not be evaluated")
-            return Rollout(
-                run=self.run,
-                step=step,
-                group=group.number,
-                index=index,
-                subject=group.subject,
-                seed=group.draw_seed,
-                unscored_reason=Reason.INTERNAL_ERROR,
-                unscored_detail=f"{type(error).__name__}: {error}",
-            )
+            reason, detail = Reason.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        return Rollout(
+            run=self.run,
+            step=step,
+            group=group.number,
+            index=index,
+            subject=group.subject,
+            seed=group.draw_seed,
+            completion=self.decode(row.tokens),
+            tokens=len(row.tokens),
+            truncated=row.truncated,
+            unscored_reason=reason,
+            unscored_detail=detail,
+        )

@@ -204,7 +204,7 @@ class Steps(TrainerCallback):
             control.should_training_stop = True
 
 
-_NOTHING = Painted(-1, 1, (), (), (), 0.0, 0.0, 0)
+_NOTHING = Painted(-1, 1, (), (), (), 0.0, 0.0, 0, 0)
 
 
 def _say(row: dict[str, metrics.Cell], steps: int) -> None:

@@ -55,7 +55,7 @@ BARE = Rollout(unscored_reason=Reason.RENDER_DEADLINE, unscored_detail="60 s")
 
 
 def painted(rollouts: tuple[Rollout, ...], size: int, step: int = 0) -> Painted:
-    return Painted(step, size, rollouts, (), (), 1.0, 0.5, 1)
+    return Painted(step, size, rollouts, (), (), 1.0, 0.5, 1, 7)
 
 
 def row(step: int, **cells: float) -> dict[str, metrics.Cell]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.train.conftest import Stage
 
-from watercolour.train import rollouts
+from watercolour.train import metrics, rollouts
 from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import ANNOUNCED_SECONDS, Group, Painter
 from watercolour.train.sampling import OnRow, Row, Stop
@@ -98,3 +98,23 @@ def test_every_process_announces_what_it_will_send_itself() -> None:
     painter.paint(0, [Group(0, "a poppy", 1, (1, 2))], 4)
     assert [rollouts for rollouts, _, _ in env.announced] == [2]
     assert [one.index for one in env.seen] == [2, 3]
+
+
+def drawn(
+    prompts: Sequence[Sequence[int]], seeds: Sequence[int], on_row: OnRow, stop: Stop
+) -> list[Row]:
+    """An engine whose rows have as many tokens as their numbers, counted from 1."""
+    found = [Row((1,) * number, (0.0,) * number, True) for number in range(1, len(prompts) + 1)]
+    for number, row in enumerate(found):
+        on_row(number, row)
+    return found
+
+
+def test_tokens_of_every_attempt_count_for_the_speed() -> None:
+    env = Stage(away=lambda _step, group, _index: group == 0)
+    painter = Painter(drawn, str, env, "run", lambda *_: 0, lambda: None)
+    painted = painter.paint(0, [Group(number, "a poppy", 1, (1, 2)) for number in range(2)], 2)
+    assert (painted.attempts, painted.tokens) == (2, 1 + 2 + 3 + 4 + 1 + 2)
+    found = metrics.of_rollouts(painted)
+    assert found["tokens"] == 1 + 2 + 3 + 4
+    assert found["tokens_per_second"] == pytest.approx(13 / painted.seconds_generate)

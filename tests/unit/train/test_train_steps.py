@@ -261,6 +261,13 @@ def test_a_broken_rollout_is_unscored_and_training_goes_on(wanted: Make, tmp_pat
     train(wanted(steps=1), tmp_path, Broken())
     lines = session.summary.parquet.read(tmp_path / "rollouts" / "00000.parquet")
     assert [line["unscored_reason"] for line in lines[:2]] == ["InternalError", None]
+    # It was drawn all the same.
+    assert all(line["tokens"] and line["completion"] for line in lines)
+    drawn = sum(line["tokens"] for line in lines) / len(lines)
+    assert float(rows(tmp_path)[0]["completions/mean_length"]) == pytest.approx(drawn)
+    cut = sum(line["truncated"] for line in lines) / len(lines)
+    assert float(rows(tmp_path)[0]["clipped_ratio"]) == pytest.approx(cut)
+    assert lines[4]["group"] == 1
 
 
 def test_a_dead_infrastructure_ends_the_run_with_a_checkpoint(wanted: Make, tmp_path: Path) -> None:
@@ -328,7 +335,7 @@ def test_one_generation_may_serve_two_steps(wanted: Make, stage: Stage, tmp_path
 def test_an_unscored_row_is_masked_and_the_others_are_not() -> None:
     rows = (Row((4, 5), (-1.0, -1.0), False), Row((6,), (-1.0,), True))
     rollouts = (Rollout(reward=0.5), Rollout(unscored_reason=Reason.BROWSER_CRASHED))
-    found = grpo.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1), 9)
+    found = grpo.answer(Painted(0, 2, rollouts, rows, ((1,), (1,)), 0.0, 0.0, 1, 3), 9)
     assert found["value"] == [0.5, None]
     assert found["env_mask"] == [[1, 1], [0]]
     assert found["completion_ids"] == [[4, 5], [6]]
