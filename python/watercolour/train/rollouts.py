@@ -27,6 +27,8 @@ log = logs.get(__name__)
 GROUP_ATTEMPTS = 2
 #: Seconds between looks at the stop flag while paintings are awaited.
 LOOK_SECONDS = 0.2
+#: Longest wait for paintings by one of several processes that is to stop: a pod has 300 s to go.
+STOP_SECONDS = 60.0
 #: Seconds for which announced rollouts are expected.
 ANNOUNCED_SECONDS = 600.0
 #: Generations whose quickest first row tells when the next one's is due: lengths differ.
@@ -146,6 +148,9 @@ class Painter:
     ranks: Ranks = field(default_factory=Ranks)
     #: Called by all processes together, when all have come to the same place; raises to stop.
     stop_together: Stop = lambda: None
+    #: Whether this process was asked to stop. One of several cannot leave the others by itself, but
+    #: waits no longer for paintings that will not be used.
+    stopping: Callable[[], bool] = lambda: False
     #: Seconds from the beginning of each of the last generations to the end of its first row.
     first_rows: deque[float] = field(default_factory=lambda: deque[float](maxlen=REMEMBERED))
 
@@ -259,20 +264,28 @@ class Painter:
         return futures
 
     def _await(self, futures: Sequence[Future[Rollout]]) -> None:
+        """Wait for all, or for STOP_SECONDS after this process was asked to stop."""
+        until: float | None = None
         while wait(futures, timeout=LOOK_SECONDS).not_done:
             self.stop()
+            if self.stopping():
+                until = until or time.monotonic() + STOP_SECONDS
+                if time.monotonic() >= until:
+                    return
 
     def _result(
         self, future: Future[Rollout], step: int, group: Group, index: int, row: Row
     ) -> Rollout:
-        """The rollout of a future that is done; a fault of ours leaves it unscored."""
-        try:
-            return future.result()
-        except Exception as error:
-            # The boundary that keeps one broken rollout from ending the training.
-            with logs.rollout(self.run, step, group.number, index):
-                log.exception("a rollout could not be evaluated")
-            reason, detail = Reason.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
+        """The rollout of a future; a fault of ours, or the end of the wait, leaves it unscored."""
+        reason, detail = Reason.INTERRUPTED, "the training was stopped before it was evaluated"
+        if future.done():
+            try:
+                return future.result()
+            except Exception as error:
+                # The boundary that keeps one broken rollout from ending the training.
+                with logs.rollout(self.run, step, group.number, index):
+                    log.exception("a rollout could not be evaluated")
+                reason, detail = Reason.INTERNAL_ERROR, f"{type(error).__name__}: {error}"
         return Rollout(
             run=self.run,
             step=step,

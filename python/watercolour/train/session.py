@@ -353,6 +353,7 @@ def _painter(
         stop=stop,
         ranks=ranks,
         stop_together=stop_together,
+        stopping=stopping,
     )
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from torch.distributed.tensor import DTensor
 
 from watercolour.api import load
 from watercolour.api.errors import InterruptedRun, WatercolourError
-from watercolour.train import last_words, launch, policy, ranks, run, session
+from watercolour.api.rollout import Rollout
+from watercolour.train import last_words, launch, policy, ranks, rollouts, run, session
 from watercolour.train.progress import Progress
 
 
@@ -36,6 +38,7 @@ def main() -> int:
     torch.set_num_threads(1)
     stopping = run.Stopping()
     signal.signal(signal.SIGTERM, stopping.handle)
+    rollouts.STOP_SECONDS = 1.0
     wanted = load.run(args.spec)
     shown = Progress("test", wanted.spec.trainer.steps)
     away = [tuple(one) for one in asked.get("away", [])]
@@ -47,8 +50,10 @@ def main() -> int:
 
         def submit(completion: str, **ids: Any) -> Any:
             if [own.rank, ids["step"]] == asked.get("terminated"):
-                # As a pod is told to go: one of them, in the middle of its work.
+                # As a pod is told to go: one of them, in the middle of its work, and what paints
+                # hangs, as when it goes too.
                 os.kill(os.getpid(), signal.SIGTERM)
+                return Future[Rollout]()
             return real(completion, **ids)
 
         stage.submit = submit  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.unit.train.conftest import Stage
 
+from watercolour.api.reasons import Reason
+from watercolour.api.rollout import Rollout
 from watercolour.train import metrics, rollouts
 from watercolour.train.ranks import Ranks
 from watercolour.train.rollouts import ANNOUNCED_SECONDS, Group, Painter
@@ -118,3 +120,29 @@ def test_tokens_of_every_attempt_count_for_the_speed() -> None:
     found = metrics.of_rollouts(painted)
     assert found["tokens"] == 1 + 2 + 3 + 4
     assert found["tokens_per_second"] == pytest.approx(13 / painted.seconds_generate)
+
+
+def test_one_of_several_that_is_to_stop_waits_a_while_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Hanging(Stage):
+        def submit(self, completion: str, **ids: Any) -> Future[Rollout]:
+            return super().submit(completion, **ids) if ids["index"] else Future()
+
+    monkeypatch.setattr(rollouts, "STOP_SECONDS", 0.1)
+    met: list[str] = []
+    painter = Painter(
+        drawn,
+        str,
+        Hanging(),
+        "run",
+        lambda *_: 0,
+        lambda: None,
+        stop_together=lambda: met.append("all"),
+        stopping=lambda: True,
+    )
+    hung, other = painter.paint(0, [Group(0, "a poppy", 1, (1, 2))], 2).rollouts
+    assert met == ["all"]
+    assert (hung.reward, hung.unscored_reason) == (None, Reason.INTERRUPTED)
+    assert (hung.completion, hung.tokens, hung.truncated) == ("(1,)", 1, True)
+    assert other.reward is not None
