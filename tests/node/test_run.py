@@ -19,7 +19,7 @@ from statistics import fmean
 import pytest
 from tests.browser.sketches import HONEST, sketch
 from tests.cluster.ground import processes
-from tests.cluster.node import cluster, run
+from tests.cluster.node import run
 from tests.cluster.node.cluster import Cluster
 from tests.node.conftest import Json, Space, restricted
 from tests.node.lives import Run, ready, step
@@ -28,7 +28,6 @@ from watercolour.api import load
 
 NAME = "tiny"
 STEPS = 40  # enough for all that is done to it meanwhile
-IDLE_MIB = 1.2 * 1024  # the bound on a node without runs
 EVERY = 2  # steps between two checkpoints
 BOMB = sketch("const all = []; for (;;) all.push(new Array(1e5).fill({ a: all.length }));")
 
@@ -66,14 +65,6 @@ def render(garden: Space, renderer: Json, source: str, cpu: float = 60) -> tuple
         if code != 429:
             return code, answer
     pytest.fail("the renderer is busy for ever")
-
-
-def test_idle_node_with_the_operator_is_small(garden: Space) -> None:
-    """Node, control plane, operator and the profile's installer, before the first run."""
-    if garden.cluster.place is None:
-        pytest.skip("the memory of KUBECONFIG's cluster is not ours")
-    held = cluster.memory(garden.cluster.place)
-    assert sum(held.values()) <= IDLE_MIB, held
 
 
 def test_applied_run_trains(garden: Space) -> None:

@@ -164,9 +164,15 @@ def test_renderer_of_ours_without_walls_paints_nothing(story: Run) -> None:
         "print(json.dumps([answer.status, json.load(answer)]))\n"
     )
 
+    asker = run.beside(garden.cluster, "asker", "", ["sleep", "infinity"])
+    asker["spec"]["volumes"] = asker["spec"]["containers"][0]["volumeMounts"] = []
+    garden.apply(asker)
+    garden.wait("pod/asker", "condition=Ready")
+
     def told(path: str, stdin: str = "") -> str:
+        """From another pod: the renderer has shut itself into a network without interfaces."""
         url = f"http://{garden.get('pod', 'open')['status'].get('podIP')}:8080{path}"
-        command = ["exec", "-i", "open", "--", "python", "-c", ask, url]
+        command = ["exec", "-i", "asker", "--", "python", "-c", ask, url]
         return garden.kubectl(*command, stdin=stdin, check=False)
 
     try:
@@ -177,7 +183,7 @@ def test_renderer_of_ours_without_walls_paints_nothing(story: Run) -> None:
         assert code == 503, answer
         assert told("/readyz").startswith("[503")
     finally:
-        garden.kubectl("delete", "pod", "open", "--wait=false")
+        garden.kubectl("delete", "pod", "open", "asker", "--wait=false")
 
 
 def test_weakened_renderer_is_refused(garden: Space) -> None:
