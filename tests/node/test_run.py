@@ -143,8 +143,8 @@ def test_suspended_run_holds_no_pod_and_goes_on(garden: Space) -> None:
     garden.kubectl("patch", "wcr", NAME, "--type=merge", "-p", '{"spec":{"suspend":true}}')
     before = until(garden, "suspended", lambda found: found["phase"] == "Suspended")
     selector = ["-l", f"watercolour.dev/run={NAME}"]
-    gone = processes.wait_until(lambda: not garden.get("pods,jobs", "", *selector)["items"], 120)
-    assert gone, garden.kubectl("get", "pods,jobs")
+    gone = processes.wait_until(lambda: not garden.get("pods", "", *selector)["items"], 120)
+    assert gone, garden.kubectl("get", "pods")
     garden.kubectl("patch", "wcr", NAME, "--type=merge", "-p", '{"spec":{"suspend":false}}')
     after = until(garden, "going on", lambda found: step(found) > step(before))
     assert after["attempts"][-1]["firstStep"] >= step(before)
