@@ -8,6 +8,8 @@ step between them and average their gradients.
 
     python bench/step_h200.py [--steps 4] [--processes 2] [--warm] [--tiny]
 
+It fails if a weight of the base has changed by the end.
+
 With ``--warm`` the run begins from an adapter: a cold start of two steps teaches and writes it, and
 it is read as ``spec.model.adapter`` is.
 """
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,6 +172,8 @@ def train(
     tokenizer: Any = AutoTokenizer.from_pretrained(policy.POLICIES / "tiny", padding_side="left")
     shape: dict[str, Any] = TINY | {"vocab_size": len(tokenizer)} if tiny else {}
     model = full_size.bare(**shape)
+    base = list(model.parameters())
+    before = bits(base)
     on_cpu = model.device.type == "cpu"
     head.install()
     if not on_cpu:
@@ -216,11 +221,21 @@ def train(
     painter.engine = engine(built.adapted)
     built.train()
     whole = time.perf_counter() - began
+    if bits(base) != before:
+        sys.exit("step_h200: the training has changed weights of the base")
     if not own.first:
         return [], whole
     with (out / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return rows, whole - sum(float(row["step_time"]) for row in rows[1:])
+
+
+def bits(weights: Sequence[torch.Tensor]) -> list[int]:
+    """A sum for each tensor of its numbers' bits, taken as whole numbers."""
+    whole = {2: torch.int16, 4: torch.int32}
+    return [
+        int(each.data.view(whole[each.element_size()]).sum(dtype=torch.int64)) for each in weights
+    ]
 
 
 def taught(model: Any, tokenizer: Any, out: Path, *, tiny: bool) -> Any:

@@ -136,7 +136,8 @@ def memory(place: Place) -> dict[str, int]:
         except OSError:
             continue
         pss = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
-        name = Path(_words(pid)[0]).name
+        # Chromium's processes write their whole command line into the first word.
+        name = Path(_words(pid)[0].partition(" ")[0]).name
         found[name] = found.get(name, 0) + int(pss.split()[1])
     return {name: kib >> 10 for name, kib in found.items()}
 
