@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from tests.unit.train.conftest import Stage
 from tests.unit.train.vllm_server import Vllm
 
-from watercolour.api.errors import InfrastructureError
+from watercolour.api.errors import InfrastructureError, InterruptedRun
 from watercolour.api.reasons import Reason
 from watercolour.api.spec import WatercolourRun
 from watercolour.train import correction, served, session
@@ -42,11 +43,91 @@ def test_a_run_by_a_server_is_the_run_by_the_trainers_own_engine(
         assert float(ours["grad_norm"]) == pytest.approx(float(theirs["grad_norm"]), rel=1e-3)
     # Each step had its own adapter, and the one before is gone there and here.
     loads = [body["lora_name"] for path, body in vllm.calls if path == "/v1/load_lora_adapter"]
-    assert loads == ["rank0-1", "rank0-2", "rank0-3"]
-    assert list(vllm.loaded) == ["rank0-3"]
+    assert [name.split("-")[::2] for name in loads] == [["rank0", n] for n in "123"]
+    assert list(vllm.loaded) == loads[-1:]
     left = tmp_path / "served" / served.FOLDER
-    assert [path.name for path in left.iterdir()] == ["rank0-3"]
+    assert [path.name for path in left.iterdir()] == loads[-1:]
     assert len({body["seed"] for path, body in vllm.calls if path == "/v1/completions"}) == 24
+
+
+def test_another_attempt_and_another_run_share_the_server(
+    wanted: Make, vllm: Vllm, tmp_path: Path
+) -> None:
+    run = wanted(steps=2, engine="vllm", vllm={"endpoint": vllm.url}, checkpointEvery=2)
+    more = wanted(steps=4, engine="vllm", vllm={"endpoint": vllm.url}, checkpointEvery=2)
+    for given, name, resume in ((run, "a", False), (run, "b", False), (more, "a", True)):
+        session.run(given, tmp_path / name, Stage(), Progress("t", 1), lambda: False, resume=resume)
+    assert len(rows(tmp_path / "a")) == 4
+    loads = [body["lora_name"] for path, body in vllm.calls if path == "/v1/load_lora_adapter"]
+    assert len(set(loads)) == 6
+    # What the first attempt had left is gone, and the other run's stays.
+    assert list(vllm.loaded) == [loads[3], loads[5]]
+
+
+def test_a_lost_reply_and_a_server_started_anew_do_no_harm(
+    wanted: Make, vllm: Vllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "AGAIN_SECONDS", 0.0)
+    answer, told = vllm.answer, list[str]()
+
+    def faulty(path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        found = answer(path, body)
+        if path == "/v1/load_lora_adapter":
+            told.append(body["lora_name"])
+            if len(told) == 1:
+                raise ConnectionAbortedError("the reply is lost")
+            if len(told) == 3:
+                for name in told[:2]:
+                    vllm.loaded.pop(name, None)
+        return found
+
+    monkeypatch.setattr(vllm, "answer", faulty)
+    run = wanted(steps=2, engine="vllm", vllm={"endpoint": vllm.url})
+    session.run(run, tmp_path, Stage(), Progress("t", 1), lambda: False, resume=False)
+    assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.parametrize("path", ["/v1/load_lora_adapter", "/v1/completions"])
+def test_a_server_that_hangs_keeps_nobody_from_stopping(
+    wanted: Make, vllm: Vllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    answer, hung, free = vllm.answer, threading.Event(), threading.Event()
+
+    def hangs(where: str, body: dict[str, Any]) -> tuple[int, Any]:
+        if where == path:
+            hung.set()
+            free.wait(60)
+        return answer(where, body)
+
+    monkeypatch.setattr(vllm, "answer", hangs)
+    run = wanted(steps=1, engine="vllm", vllm={"endpoint": vllm.url})
+    try:
+        with pytest.raises(InterruptedRun):
+            session.run(run, tmp_path, Stage(), Progress("t", 1), hung.is_set, resume=False)
+        assert all(one.daemon for one in threading.enumerate() if one.name == "vllm")
+    finally:
+        free.set()
+
+
+def test_a_server_that_has_had_its_time_is_not_asked_again(
+    wanted: Make, vllm: Vllm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served, "ADAPTER_SECONDS", 0.2)
+    free, asked = threading.Event(), list[str]()
+
+    def hangs(where: str, _body: dict[str, Any]) -> tuple[int, Any]:
+        asked.append(where)
+        free.wait(60)
+        return 500, ""
+
+    monkeypatch.setattr(vllm, "answer", hangs)
+    run = wanted(steps=1, engine="vllm", vllm={"endpoint": vllm.url})
+    try:
+        with pytest.raises(InfrastructureError, match="ReadTimeout"):
+            session.run(run, tmp_path, Stage(), Progress("t", 1), lambda: False, resume=False)
+        assert asked == ["/v1/load_lora_adapter"]
+    finally:
+        free.set()
 
 
 def test_a_server_is_told_the_bias_and_draws_by_it(

@@ -36,6 +36,11 @@ class Vllm:
     def answer(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         with self.lock:
             self.calls.append((path, body))
+            name = body.get("lora_name")
+            if path == "/v1/load_lora_adapter" and name in self.loaded:
+                return 400, f"The lora adapter '{name}' has already been loaded."
+            if path == "/v1/unload_lora_adapter" and name not in self.loaded:
+                return 404, f"The lora adapter '{name}' cannot be found."
             if path == "/v1/load_lora_adapter":
                 model: Any = AutoModelForCausalLM.from_pretrained(self.base)
                 adapted = PeftModel.from_pretrained(model, body["lora_path"])
