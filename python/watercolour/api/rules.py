@@ -191,6 +191,14 @@ def _trainer(spec: RunSpec) -> Iterator[Problem]:
             "not a whole number of 1 or more",
             "Give the optimizer steps that learn from one generation; 1 is TRL's default.",
         )
+    elif trainer.checkpoint_every % reuse:
+        yield Problem(
+            "trainer.checkpointEvery",
+            trainer.checkpoint_every,
+            f"no multiple of trainer.grpo.num_iterations={reuse}, and a run cannot go on between "
+            "the steps of one generation",
+            f"Set it to {-(-trainer.checkpoint_every // reuse) * reuse}.",
+        )
     for name in sorted(trainer.grpo.keys() & OWNED_BY_SPEC.keys()):
         yield Problem(
             f"trainer.grpo.{name}",

@@ -198,6 +198,9 @@ class Steps(TrainerCallback):
         self, args: Any, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Ask for a checkpoint when one is due; stop when any process has been asked to."""
+        # Between the steps of one generation a run that goes on would have to generate anew.
+        if state.global_step % self.session.batches.reuse:
+            return
         if state.global_step % state.save_steps == 0:
             control.should_save = True
         if self.session.ranks.any(self.session.stopping()):

@@ -147,7 +147,9 @@ class Trainer(GRPOTrainer):
             self._corrected_inputs = None
         if self.session.ranks.any(not torch.isfinite(loss)):
             self._stop_at(inputs, loss.item())
-        newest, sampled = self._newest_logs, inputs.get("sampling_per_token_logps")
+        # In a further step on the same rollouts the policy has moved: TRL kept what it said first.
+        newest = inputs.get("old_per_token_logps", self._newest_logs)
+        sampled = inputs.get("sampling_per_token_logps")
         if newest is None or sampled is None:
             return loss, loss.new_zeros(0)
         # A token that stands in for an empty row was never sampled.

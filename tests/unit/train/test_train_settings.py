@@ -98,6 +98,13 @@ def test_steps_of_one_generation_are_a_whole_number(reuse: Any) -> None:
         RunSpec(trainer=Trainer(grpo={"num_iterations": reuse}))
 
 
+def test_a_checkpoint_between_the_steps_of_one_generation_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"no multiple of .*num_iterations=3") as caught:
+        RunSpec(trainer=Trainer(grpo={"num_iterations": 3}, checkpoint_every=10))
+    assert "Set it to 12." in str(caught.value)
+    RunSpec(trainer=Trainer(grpo={"num_iterations": 3}, checkpoint_every=12))
+
+
 def test_settings_are_checked_before_the_model_is_loaded(
     wanted: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
