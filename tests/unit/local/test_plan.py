@@ -122,9 +122,9 @@ def test_the_scorers_share_and_the_slots_follow_from_the_generation() -> None:
 
 
 def test_the_embedded_default_is_reckoned_by_rollouts() -> None:
-    assert made({}).time.step == pytest.approx(7.5)
+    assert made({}).time.step == pytest.approx(4.1)
     half = made({"trainer": {"rolloutsPerStep": 8}}).time
-    assert half.step == pytest.approx(3.75)
+    assert half.step == pytest.approx(2.05)
     assert "scaled from 16 rollouts a step." in half.notes
 
 
