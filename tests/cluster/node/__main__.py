@@ -84,7 +84,8 @@ def _run(options: argparse.Namespace) -> None:
     run.install(found, say, *(word for each in options.set for word in ("--set", each)))
     run.namespace(found, options.namespace)
     name = run.name(options.file)
-    if over := run.ended(found, options.namespace, name):
+    over = run.ended(found, options.namespace, name)
+    if over:
         claim = run.get(found, options.namespace, name)["status"]["artifacts"]["claim"]
         say(f"{name} is over ({over}) and is not run again. Give the file another name, or first:")
         say(f"  kubectl -n {options.namespace} delete wcr/{name} pvc/{claim}   # and its files")
@@ -93,7 +94,8 @@ def _run(options: argparse.Namespace) -> None:
         say(f"applied {options.file} as {name} in {options.namespace}")
     ready = time.monotonic()
     run.follow(found, options.namespace, name, say)
-    say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")
+    if not over:
+        say(f"succeeded {time.monotonic() - ready:.0f} s after it was applied")
     folder = run.fetch(found, options.namespace, name, options.into)
     say(f"done in {time.monotonic() - started:.0f} s; the cluster goes on until  make cluster-down")
     report = folder / "report.html"
