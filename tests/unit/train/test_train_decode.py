@@ -88,6 +88,19 @@ def test_greedy_tokens_are_those_of_generate(adapted: Any) -> None:
         assert list(row.tokens) == whole[0, len(prompt) :].tolist()
 
 
+def test_greedy_tokens_are_those_of_generate_over_512(adapted: Any) -> None:
+    """Far beyond the prompt, where an error of a position or of a state would have grown."""
+    whole = adapted.generate(
+        torch.tensor([PROMPTS[0]]),
+        max_new_tokens=512,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+    )
+    row = _greedy(adapted, 512, frozenset())[0]
+    assert list(row.tokens) == whole[0, len(PROMPTS[0]) :].tolist()
+
+
 def test_log_probabilities_are_the_models_own(adapted: Any) -> None:
     for prompt, row in zip(PROMPTS, _greedy(adapted, 24, frozenset()), strict=True):
         with torch.no_grad():

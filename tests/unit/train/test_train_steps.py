@@ -85,6 +85,23 @@ def test_a_run_writes_all_its_files_and_moves_every_adapted_tensor(
     assert len({seed for _, seed in groups.values()}) == 4
 
 
+def test_training_leaves_every_bit_of_the_base_as_it_was(
+    wanted: Make, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, held = session.policies.load, list[tuple[torch.Tensor, torch.Tensor]]()
+
+    def loaded(*arguments: Any) -> Any:
+        found = load(*arguments)
+        held.extend((each, each.detach().clone()) for each in found.model.parameters())
+        return found
+
+    monkeypatch.setattr(session.policies, "load", loaded)
+    train(wanted(steps=2, checkpointEvery=1), tmp_path, stage)
+    assert not equal(weights(tmp_path, 1), weights(tmp_path, 2))
+    assert held
+    assert all(torch.equal(now, before) for now, before in held)
+
+
 def test_a_resumed_run_ends_where_a_straight_one_ends(
     wanted: Make, stage: Stage, tmp_path: Path
 ) -> None:
